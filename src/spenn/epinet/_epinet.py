@@ -1,0 +1,161 @@
+"""Epinets: small networks that turn one network into a family, one member per index `z`.
+
+Each epinet has a learnable and a fixed prior branch and adds, at index `z`,
+
+    w * unit * sum_n c_n (learn_n(h, z) + prior_n(h)),
+
+where `h` holds the features and inputs of the network it belongs to, and `unit` is the size of that
+network's own output. The coefficients `c` are `z - E[z]` where the sign is free, so that the family
+is centred on the base, and `z >= 0` itself where convexity asks for it.
+
+The amplitude `w` multiplies both branches. This is the paper's `learn + w * prior` with the
+learnable branch measured in units of `w`; it makes `w` a knob that can be turned after training.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..networks import MLP, PICNN, NonNegative, parallel_mlps, parallel_picnns, product
+
+Index = Float[Array, " k"]
+
+
+class Epinet(eqx.Module):
+    """Perturbs an MLP by signed combinations of MLPs that read its last hidden layer and its input.
+
+    The learnable branch is one network that also reads the index; the prior branch is one fixed
+    network per component of the index, joined into a single block-diagonal one.
+    """
+
+    learn: MLP
+    prior: MLP
+    unit: Float[Array, ""]
+
+    def __init__(
+        self, base: MLP, dimension: int, width: int, depth: int, *, key: PRNGKeyArray
+    ):
+        """Attach an epinet for an index of `dimension` components to a network."""
+        learn_key, *prior_keys = jax.random.split(key, dimension + 1)
+        out_size, base_width = base.readout.weight.shape
+        in_size = base_width + base.layers[0].weight.shape[1]
+        # The learnable readout starts at zero: training starts from the prior alone.
+        self.learn = MLP(
+            in_size + dimension, dimension * out_size, width, depth, readout_gain=0.0, key=learn_key
+        )
+        self.prior = parallel_mlps([MLP(in_size, out_size, width, depth, key=k) for k in prior_keys])
+        self.unit = jnp.ones(())
+
+    def __call__(
+        self, features: Float[Array, " features"], coefficients: Index
+    ) -> Float[Array, " out"]:
+        """Perturbation, in units of the amplitude."""
+        learnt = self.learn(jnp.concatenate([features, coefficients]))
+        fixed = self.prior(features)
+        size = coefficients.size
+        branches = (learnt + fixed).reshape(size, -1)
+        return self.unit * jnp.sum(branches * coefficients[:, None], 0)
+
+
+class PerturbedMLP(eqx.Module):
+    """An MLP with its epinet at one index: again a function of one input."""
+
+    base: MLP
+    epinet: Epinet
+    coefficients: Index
+    amplitude: Float[Array, ""]
+
+    def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
+        """Apply the perturbed network to one input."""
+        hidden = self.base.hidden(x)
+        shift = self.epinet(jnp.concatenate([hidden, x]), self.coefficients)
+        return self.base.readout(hidden) + self.amplitude * shift
+
+
+class ConvexEpinet(eqx.Module):
+    """Perturbs a PICNN by non-negative combinations of PICNNs, and by a positive gain on itself.
+
+    Convex terms with `z >= 0` can only add dissipation. The gain `exp(w g . z)` on the base,
+    convex for every `g`, lets a realisation dissipate less as well as more.
+    """
+
+    learn: PICNN
+    prior: PICNN
+    gain: Index
+    unit: Float[Array, ""]
+
+    def __init__(self, base: PICNN, dimension: int, width: int, *, key: PRNGKeyArray):
+        """Attach an epinet for an index of `dimension` components to a network."""
+        learn_key, *prior_keys = jax.random.split(key, dimension + 1)
+        base_width, state_size = base.condition.weight.shape
+        convex_size = base.slopes_1.weight.shape[1]
+
+        def network(extra, out_size, gain, key):
+            return PICNN(
+                base_width + state_size + extra,
+                convex_size,
+                out_size,
+                width,
+                monotone_size=base_width,
+                readout_gain=gain,
+                key=key,
+            )
+
+        self.learn = network(dimension, dimension, 1e-3, learn_key)
+        self.prior = parallel_picnns([network(0, 1, 1.0, k) for k in prior_keys])
+        self.gain = jnp.zeros(dimension)
+        self.unit = jnp.ones(())
+
+    def __call__(
+        self,
+        condition: Float[Array, " condition"],
+        y: Float[Array, " convex"],
+        convex: Float[Array, " width"],
+        index: Index,
+    ) -> Float[Array, " 1"]:
+        """Perturbation, in units of the amplitude; refuses a negative index."""
+        learnt = self.learn(jnp.concatenate([condition, index]), y, convex)
+        fixed = self.prior(condition, jnp.tile(y, index.size), convex)
+        return self.unit * jnp.sum((learnt + fixed) * index, keepdims=True)
+
+
+class PerturbedPICNN(eqx.Module):
+    """A PICNN with its epinet at one index: again convex in `y`."""
+
+    base: PICNN
+    epinet: ConvexEpinet
+    index: Index
+    amplitude: Float[Array, ""]
+
+    def __call__(
+        self, x: Float[Array, " in"], y: Float[Array, " convex"]
+    ) -> Float[Array, " 1"]:
+        """Apply the perturbed network to one state and one conjugate variable."""
+        features = self.base.features(x, y)
+        condition = jnp.concatenate([features.condition, x])
+        shift = self.epinet(condition, y, features.convex, self.index)
+        gain = jnp.exp(self.amplitude * jnp.sum(self.epinet.gain * self.index))
+        return gain * self.base.readout(features) + self.amplitude * shift
+
+
+class GlobalEpinet(eqx.Module):
+    """Perturbs an array that no input reaches: `sum_n c_n (learn_n + prior_n)`, linear in `c`."""
+
+    learn: Float[Array, "k *shape"]
+    prior: Float[Array, "k *shape"]
+    unit: Float[Array, ""]
+
+    def __init__(self, base: Float[Array, "*shape"], dimension: int, *, key: PRNGKeyArray):
+        """Attach an epinet for an index of `dimension` components to an array."""
+        self.learn = jnp.zeros((dimension, *base.shape), base.dtype)
+        self.prior = jax.random.normal(key, (dimension, *base.shape), base.dtype)
+        self.unit = jnp.ones((), base.dtype)
+
+    def __call__(self, coefficients: Index) -> Float[Array, "*shape"]:
+        """Perturbation, in units of the amplitude."""
+        return self.unit * jnp.tensordot(
+            coefficients, self.learn + self.prior, 1, precision=jax.lax.Precision.HIGHEST
+        )

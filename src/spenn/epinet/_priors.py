@@ -1,0 +1,106 @@
+"""Prior scaling: every prior starts as large as the block it perturbs.
+
+Sizes are root mean squares over the training states of what the block contributes to the velocity:
+the gradient for energy and entropy, the entries for the raw operator and the tensor, the slope
+difference for dissipation. The amplitude `w` then reads as a relative perturbation.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..generic import Generic, LearnedDissipation, without
+from ..networks import MLP, PICNN, Linear
+from ._epinet import ConvexEpinet, Epinet, GlobalEpinet
+from ._spenn import SPENN, PoissonEpinet
+
+
+def scale_priors(model: SPENN, states: Float[Array, "n d"]) -> SPENN:
+    """Scale all prior branches of a freshly attached model to their blocks, in model coordinates."""
+    base = Generic(model.base)
+    energy_slopes = jax.vmap(jax.grad(base.energy))(states)
+    entropy_slopes = jax.vmap(jax.grad(base.entropy))(states)
+    forces = jax.vmap(without)(energy_slopes, entropy_slopes)
+
+    def scaled(part, epinet):
+        match epinet:
+            case Epinet():
+                return _scale_gradient(part.network, epinet, states)
+            case PoissonEpinet():
+                network = _scale_entries(part.network, epinet.network, states)
+                return PoissonEpinet(network, _scale_tensor(part.tensor, epinet.tensor))
+            case ConvexEpinet():
+                return _scale_slope(part, epinet, states, forces)
+            case _:
+                return None
+
+    return eqx.tree_at(
+        lambda m: m.epinets,
+        model,
+        type(model.epinets)(
+            *(
+                tuple(map(scaled, getattr(model.base, n), getattr(model.epinets, n)))
+                for n in model.epinets.__dataclass_fields__
+            )
+        ),
+    )
+
+
+def _rms(values, axis=None):
+    return jnp.sqrt(jnp.mean(values**2, axis))
+
+
+def _scale_gradient(network: MLP, epinet: Epinet, states):
+    base = jax.vmap(jax.jacrev(network))(states)
+    prior = jax.vmap(jax.jacrev(lambda x: epinet.prior(_features(network, x))))(states)
+    return _set(epinet, _rms(base), _rms(prior, (0, 2)))
+
+
+def _scale_entries(network: MLP, epinet: Epinet, states):
+    base = jax.vmap(network)(states)
+    prior = jax.vmap(lambda x: epinet.prior(_features(network, x)))(states)
+    return _set(epinet, _rms(base), _rms(prior.reshape(len(states), -1, base.shape[1]), (0, 2)))
+
+
+def _scale_tensor(tensor, epinet: GlobalEpinet):
+    sizes = _rms(epinet.prior, range(1, epinet.prior.ndim))
+    prior = epinet.prior / sizes.reshape(-1, *(1,) * tensor.ndim)
+    return eqx.tree_at(lambda e: (e.prior, e.unit), epinet, (prior, _rms(tensor)))
+
+
+def _scale_slope(part: LearnedDissipation, epinet: ConvexEpinet, states, forces):
+    network: PICNN = part.network
+
+    def prior(x, y):
+        features = network.features(x, y)
+        condition = jnp.concatenate([features.condition, x])
+        return epinet.prior(condition, jnp.tile(y, epinet.gain.size), features.convex)
+
+    def slope_difference(function):
+        slope = jax.vmap(jax.jacrev(function, 1))
+        return slope(states, forces) - slope(states, jnp.zeros_like(forces))
+
+    base_slope, prior_slopes = slope_difference(network), slope_difference(prior)
+    unit, sizes = _rms(base_slope), _rms(prior_slopes, (0, 2))
+    # Take out of each prior what it has in common with the base: on average a realisation then
+    # dissipates as much as the base does.
+    share = jnp.mean(prior_slopes * base_slope, (0, 2)) / (sizes * unit)
+    root = epinet.prior.mix_3.root / jnp.sqrt(sizes)[:, None]
+    return eqx.tree_at(
+        lambda e: (e.prior.mix_3.root, e.unit, e.gain), epinet, (root, unit, -share)
+    )
+
+
+def _features(network: MLP, x):
+    return jnp.concatenate([network.hidden(x), x])
+
+
+def _set(epinet: Epinet, unit, sizes) -> Epinet:
+    readout: Linear = epinet.prior.readout
+    rows = jnp.repeat(sizes, readout.bias.size // sizes.size)
+    return eqx.tree_at(
+        lambda e: (e.unit, e.prior.readout.weight, e.prior.readout.bias),
+        epinet,
+        (unit, readout.weight / rows[:, None], readout.bias / rows),
+    )

@@ -1,0 +1,84 @@
+"""Where the four blocks meet: slopes in, admissible velocity out.
+
+Everything here is a pure function of *given* slopes. Exact gradients, discrete gradients, ensemble
+members and dropout masks all inherit both laws from these few lines.
+
+Products are written as multiply-and-sum: for one state they are tiny, and batched over many states
+the compiler fuses them into the neighbouring operations instead of calling a matrix library.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Vector = Float[Array, " d"]
+Matrix = Float[Array, "d d"]
+
+
+def without(direction: Vector, vector: Vector) -> Vector:
+    """Part of `vector` orthogonal to `direction`; the vector itself where the direction vanishes.
+
+    Projecting twice halves what rounding leaves along `direction`. No epsilon enters the quotient:
+    it would break the law it is meant to protect.
+    """
+    square = jnp.sum(direction**2)
+    flat = square == 0
+    inverse = jnp.where(flat, 0, 1 / jnp.where(flat, 1, square))
+    for _ in range(2):
+        vector = vector - direction * (jnp.sum(direction * vector) * inverse)
+    return vector
+
+
+def degenerate_operator(
+    raw: Matrix, tensor: Float[Array, "d d d"], entropy_slope: Vector
+) -> Matrix:
+    """`L = Q^T (W - W^T) Q` with row i of `Q` equal to `(B_i - B_i^T) DS`, so that `L DS = 0`.
+
+    Formed as the difference of a matrix and its transpose, hence skew to the last bit.
+    """
+    skew = tensor - jnp.swapaxes(tensor, -1, -2)
+    q = jnp.sum(skew * entropy_slope, -1)
+    inner = jnp.sum(raw[:, :, None] * q, 1)
+    half = jnp.sum(q[:, :, None] * inner[:, None, :], 0)
+    return half - half.T
+
+
+def restricted_operator(operator: Matrix, entropy_slope: Vector) -> Matrix:
+    """A known skew operator with the direction `DS` taken out on both sides.
+
+    Nothing changes where `L DS = 0` holds already; elsewhere this is the nearest operator that
+    cannot produce entropy.
+    """
+    rows = jax.vmap(without, (None, 0))(entropy_slope, operator)
+    half = jax.vmap(without, (None, 1), 1)(entropy_slope, rows) / 2
+    return half - half.T
+
+
+def irreversible(
+    energy_slope: Vector,
+    entropy_slope: Vector,
+    dissipation_slope: Callable[[Vector], Vector],
+) -> Vector:
+    """`D Xi(x, DS)` of the potential `Xi(x, x*) = Xi~(x, P x*)` less its value and slope at zero.
+
+    `P` takes out the direction `DE`, so no energy is made; `Xi~` is convex, so entropy is.
+    """
+    force = without(energy_slope, entropy_slope)
+    slope, rest = jax.vmap(dissipation_slope)(jnp.stack([force, jnp.zeros_like(force)]))
+    return without(energy_slope, slope - rest)
+
+
+def velocity(
+    energy_slope: Vector,
+    entropy_slope: Vector,
+    poisson: Callable[[Vector], Vector],
+    dissipation_slope: Callable[[Vector], Vector],
+) -> Vector:
+    """`dx/dt = L DE + D Xi(x, DS)`.
+
+    `poisson` is the action `v -> L v` of an operator with `L DS = 0`, `dissipation_slope` the map
+    `y -> D_y Xi~(x, y)` of a potential that is convex in `y`.
+    """
+    return poisson(energy_slope) + irreversible(energy_slope, entropy_slope, dissipation_slope)

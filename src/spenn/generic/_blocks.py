@@ -1,0 +1,145 @@
+"""The four blocks of GENERIC: energy, entropy, Poisson operator, dissipation potential.
+
+A block is a tuple of *parts* that are added up: one learned part, one known part, or both. All
+parts are functions of one state in scaled coordinates.
+"""
+
+import abc
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..networks import MLP, PICNN
+from ._assembly import degenerate_operator, restricted_operator
+
+State = Float[Array, " d"]
+
+
+class AbstractPotential(eqx.Module):
+    """Energy or entropy: `x -> ()`."""
+
+    @abc.abstractmethod
+    def __call__(self, x: State) -> Float[Array, ""]:
+        """Value at one state."""
+
+
+class AbstractPoisson(eqx.Module):
+    """Poisson operator: `(x, DS) -> L`, skew and with `DS` in its null space."""
+
+    @abc.abstractmethod
+    def operator(self, x: State, entropy_slope: State) -> Float[Array, "d d"]:
+        """Matrix at one state."""
+
+    def __call__(self, x: State, entropy_slope: State, vector: State) -> State:
+        """Action on one vector; override it where the matrix would be too large."""
+        return jnp.sum(self.operator(x, entropy_slope) * vector, -1)
+
+
+class AbstractDissipation(eqx.Module):
+    """Raw dissipation potential: `(x, y) -> ()`, convex in `y`."""
+
+    @abc.abstractmethod
+    def __call__(self, x: State, y: State) -> Float[Array, ""]:
+        """Value at one state and one conjugate variable."""
+
+
+class LearnedPotential(AbstractPotential):
+    """An MLP, or an MLP with its epinet at one index."""
+
+    network: Callable[[State], Float[Array, " 1"]]
+
+    def __call__(self, x):
+        """Value at one state."""
+        return self.network(x)[0]
+
+
+class LearnedPoisson(AbstractPoisson):
+    """An MLP for the raw operator and one global tensor, made skew and degenerate by assembly.
+
+    Only the strict upper triangle of the raw operator is a network output: its skew part is all
+    that the assembly sees.
+    """
+
+    network: Callable[[State], Float[Array, " pairs"]]
+    tensor: Float[Array, "d d d"]
+
+    def operator(self, x, entropy_slope):
+        """Matrix at one state."""
+        return degenerate_operator(upper_triangle(self.network(x)), self.tensor, entropy_slope)
+
+
+class LearnedDissipation(AbstractDissipation):
+    """A PICNN, or a PICNN with its epinet at one index."""
+
+    network: Callable[[State, State], Float[Array, " 1"]]
+
+    def __call__(self, x, y):
+        """Value at one state and one conjugate variable."""
+        return self.network(x, y)[0]
+
+
+class KnownPotential(AbstractPotential):
+    """A user's energy or entropy."""
+
+    function: Callable[[State], Float[Array, ""]]
+
+    def __call__(self, x):
+        """Value at one state."""
+        return self.function(x)
+
+
+class KnownPoisson(AbstractPoisson):
+    """A user's Poisson operator, a function of the state that returns a skew matrix."""
+
+    function: Callable[[State], Float[Array, "d d"]]
+
+    def operator(self, x, entropy_slope):
+        """Matrix at one state."""
+        return restricted_operator(self.function(x), entropy_slope)
+
+
+class KnownDissipation(AbstractDissipation):
+    """A user's dissipation potential, convex in its second argument."""
+
+    function: Callable[[State, State], Float[Array, ""]]
+
+    def __call__(self, x, y):
+        """Value at one state and one conjugate variable."""
+        return self.function(x, y)
+
+
+class Blocks(eqx.Module):
+    """Four blocks, each the sum of its parts."""
+
+    energy: tuple[AbstractPotential, ...]
+    entropy: tuple[AbstractPotential, ...]
+    poisson: tuple[AbstractPoisson, ...]
+    dissipation: tuple[AbstractDissipation, ...]
+
+
+def upper_triangle(entries: Float[Array, " pairs"]) -> Float[Array, "d d"]:
+    """Square matrix with the given strict upper triangle and zeros elsewhere."""
+    size = int((1 + (1 + 8 * entries.size) ** 0.5) / 2)
+    rows, columns = jnp.triu_indices(size, 1)
+    return jnp.zeros((size, size), entries.dtype).at[rows, columns].set(entries)
+
+
+def learned_potential(size: int, width: int, depth: int, *, key: PRNGKeyArray) -> LearnedPotential:
+    """Draw an energy or entropy network."""
+    return LearnedPotential(MLP(size, 1, width, depth, key=key))
+
+
+def learned_poisson(size: int, width: int, depth: int, *, key: PRNGKeyArray) -> LearnedPoisson:
+    """Draw a raw operator network and a tensor such that `L` starts with entries of order one."""
+    network_key, tensor_key = jax.random.split(key)
+    network = MLP(size, size * (size - 1) // 2, width, depth, key=network_key)
+    tensor = jax.random.normal(tensor_key, (size, size, size)) / (2 * size) ** 0.5
+    return LearnedPoisson(network, tensor)
+
+
+def learned_dissipation(size: int, width: int, *, key: PRNGKeyArray) -> LearnedDissipation:
+    """Draw a dissipation network."""
+    return LearnedDissipation(PICNN(size, size, 1, width, key=key))
