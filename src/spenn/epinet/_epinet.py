@@ -12,14 +12,12 @@ The amplitude `w` multiplies both branches. This is the paper's `learn + w * pri
 learnable branch measured in units of `w`; it makes `w` a knob that can be turned after training.
 """
 
-from collections.abc import Callable
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..networks import MLP, PICNN, NonNegative, parallel_mlps, parallel_picnns, product
+from ..networks import MLP, PICNN, AbstractTensor, Tensor, parallel_mlps, parallel_picnns
 
 Index = Float[Array, " k"]
 
@@ -35,9 +33,7 @@ class Epinet(eqx.Module):
     prior: MLP
     unit: Float[Array, ""]
 
-    def __init__(
-        self, base: MLP, dimension: int, width: int, depth: int, *, key: PRNGKeyArray
-    ):
+    def __init__(self, base: MLP, dimension: int, width: int, depth: int, *, key: PRNGKeyArray):
         """Attach an epinet for an index of `dimension` components to a network."""
         learn_key, *prior_keys = jax.random.split(key, dimension + 1)
         out_size, base_width = base.readout.weight.shape
@@ -46,7 +42,9 @@ class Epinet(eqx.Module):
         self.learn = MLP(
             in_size + dimension, dimension * out_size, width, depth, readout_gain=0.0, key=learn_key
         )
-        self.prior = parallel_mlps([MLP(in_size, out_size, width, depth, key=k) for k in prior_keys])
+        self.prior = parallel_mlps(
+            [MLP(in_size, out_size, width, depth, key=k) for k in prior_keys]
+        )
         self.unit = jnp.ones(())
 
     def __call__(
@@ -87,19 +85,20 @@ class ConvexEpinet(eqx.Module):
     gain: Index
     unit: Float[Array, ""]
 
-    def __init__(self, base: PICNN, dimension: int, width: int, *, key: PRNGKeyArray):
+    def __init__(self, base: PICNN, dimension: int, width: int, depth: int, *, key: PRNGKeyArray):
         """Attach an epinet for an index of `dimension` components to a network."""
         learn_key, *prior_keys = jax.random.split(key, dimension + 1)
-        base_width, state_size = base.condition.weight.shape
-        convex_size = base.slopes_1.weight.shape[1]
+        state_size = base.layers[0].shift.weight.shape[1]
+        convex_size = base.layers[0].slopes.weight.shape[1]
 
         def network(extra, out_size, gain, key):
             return PICNN(
-                base_width + state_size + extra,
+                base.mix_gate.weight.shape[1] + state_size + extra,
                 convex_size,
                 out_size,
                 width,
-                monotone_size=base_width,
+                depth,
+                monotone_size=base.mix.root.shape[1],
                 readout_gain=gain,
                 key=key,
             )
@@ -130,9 +129,7 @@ class PerturbedPICNN(eqx.Module):
     index: Index
     amplitude: Float[Array, ""]
 
-    def __call__(
-        self, x: Float[Array, " in"], y: Float[Array, " convex"]
-    ) -> Float[Array, " 1"]:
+    def __call__(self, x: Float[Array, " in"], y: Float[Array, " convex"]) -> Float[Array, " 1"]:
         """Apply the perturbed network to one state and one conjugate variable."""
         features = self.base.features(x, y)
         condition = jnp.concatenate([features.condition, x])
@@ -154,8 +151,27 @@ class GlobalEpinet(eqx.Module):
         self.prior = jax.random.normal(key, (dimension, *base.shape), base.dtype)
         self.unit = jnp.ones((), base.dtype)
 
-    def __call__(self, coefficients: Index) -> Float[Array, "*shape"]:
-        """Perturbation, in units of the amplitude."""
-        return self.unit * jnp.tensordot(
-            coefficients, self.learn + self.prior, 1, precision=jax.lax.Precision.HIGHEST
-        )
+    @property
+    def branches(self) -> Float[Array, "k *shape"]:
+        """What each component of the index adds, in units of the amplitude."""
+        return self.unit * (self.learn + self.prior)
+
+
+class PerturbedTensor(AbstractTensor):
+    """A global tensor with its epinet at one index: again a tensor."""
+
+    base: Tensor
+    epinet: GlobalEpinet
+    coefficients: Index
+    amplitude: Float[Array, ""]
+
+    def contract(self, matrix):
+        """`sum_jk B_ijk matrix_jk`."""
+        return self._add(self.base.contract(matrix), Tensor(self.epinet.branches).contract(matrix))
+
+    def expand(self, matrix):
+        """`sum_ik (B_ijk - B_ikj) matrix_ik`."""
+        return self._add(self.base.expand(matrix), Tensor(self.epinet.branches).expand(matrix))
+
+    def _add(self, base, branches):
+        return base + self.amplitude * jnp.sum(self.coefficients[:, None] * branches, 0)

@@ -29,7 +29,7 @@ def scale_priors(model: SPENN, states: Float[Array, "n d"]) -> SPENN:
                 return _scale_gradient(part.network, epinet, states)
             case PoissonEpinet():
                 network = _scale_entries(part.network, epinet.network, states)
-                return PoissonEpinet(network, _scale_tensor(part.tensor, epinet.tensor))
+                return PoissonEpinet(network, _scale_tensor(part.tensor.entries, epinet.tensor))
             case ConvexEpinet():
                 return _scale_slope(part, epinet, states, forces)
             case _:
@@ -86,10 +86,8 @@ def _scale_slope(part: LearnedDissipation, epinet: ConvexEpinet, states, forces)
     # Take out of each prior what it has in common with the base: on average a realisation then
     # dissipates as much as the base does.
     share = jnp.mean(prior_slopes * base_slope, (0, 2)) / (sizes * unit)
-    root = epinet.prior.mix_3.root / jnp.sqrt(sizes)[:, None]
-    return eqx.tree_at(
-        lambda e: (e.prior.mix_3.root, e.unit, e.gain), epinet, (root, unit, -share)
-    )
+    root = epinet.prior.mix.root / jnp.sqrt(sizes)[:, None]
+    return eqx.tree_at(lambda e: (e.prior.mix.root, e.unit, e.gain), epinet, (root, unit, -share))
 
 
 def _features(network: MLP, x):

@@ -6,8 +6,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..generic import Blocks, Generic, LearnedDissipation, LearnedPoisson, LearnedPotential
-from ._epinet import ConvexEpinet, Epinet, GlobalEpinet, Index, PerturbedMLP, PerturbedPICNN
+from ..generic import (
+    AbstractMethod,
+    Blocks,
+    Generic,
+    LearnedDissipation,
+    LearnedPoisson,
+    LearnedPotential,
+)
+from ._epinet import (
+    ConvexEpinet,
+    Epinet,
+    GlobalEpinet,
+    Index,
+    PerturbedMLP,
+    PerturbedPICNN,
+    PerturbedTensor,
+)
 from ._index import AbstractIndex
 
 
@@ -33,7 +48,7 @@ class Epinets(eqx.Module):
 BLOCKS = ("energy", "entropy", "poisson", "dissipation")
 
 
-class SPENN(eqx.Module):
+class SPENN(AbstractMethod):
     """A family of admissible vector fields, one per index `z >= 0`."""
 
     base: Blocks
@@ -75,7 +90,8 @@ def _perturb(part, epinet, index, centred, amplitude):
             return LearnedPotential(PerturbedMLP(part.network, epinet, centred, amplitude))
         case LearnedPoisson(), PoissonEpinet():
             network = PerturbedMLP(part.network, epinet.network, centred, amplitude)
-            return LearnedPoisson(network, part.tensor + amplitude * epinet.tensor(centred))
+            tensor = PerturbedTensor(part.tensor, epinet.tensor, centred, amplitude)
+            return LearnedPoisson(network, tensor)
         case LearnedDissipation(), ConvexEpinet():
             return LearnedDissipation(PerturbedPICNN(part.network, epinet, index, amplitude))
         case _:
@@ -103,10 +119,10 @@ def attach(
                 network_key, tensor_key = jax.random.split(key)
                 return PoissonEpinet(
                     Epinet(part.network, dimension, width, depth, key=network_key),
-                    GlobalEpinet(part.tensor, dimension, key=tensor_key),
+                    GlobalEpinet(part.tensor.entries, dimension, key=tensor_key),
                 )
             case LearnedDissipation():
-                return ConvexEpinet(part.network, dimension, width, key=key)
+                return ConvexEpinet(part.network, dimension, width, depth, key=key)
             case _:
                 return None
 

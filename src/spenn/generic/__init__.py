@@ -1,8 +1,8 @@
 """GENERIC: blocks to admissible velocity."""
 
-from ._assembly import degenerate_operator as degenerate_operator
+from ._assembly import degenerate_action as degenerate_action
 from ._assembly import irreversible as irreversible
-from ._assembly import restricted_operator as restricted_operator
+from ._assembly import restricted_action as restricted_action
 from ._assembly import velocity as velocity
 from ._assembly import without as without
 from ._blocks import AbstractDissipation as AbstractDissipation
@@ -18,7 +18,8 @@ from ._blocks import LearnedPotential as LearnedPotential
 from ._blocks import learned_dissipation as learned_dissipation
 from ._blocks import learned_poisson as learned_poisson
 from ._blocks import learned_potential as learned_potential
-from ._blocks import upper_triangle as upper_triangle
 from ._coordinates import Coordinates as Coordinates
+from ._method import AbstractMethod as AbstractMethod
+from ._method import Deterministic as Deterministic
 from ._model import Generic as Generic
 from ._model import Rates as Rates

@@ -9,11 +9,10 @@ from collections.abc import Callable
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..networks import MLP, PICNN
-from ._assembly import degenerate_operator, restricted_operator
+from ..networks import MLP, PICNN, AbstractTensor, Tensor
+from ._assembly import degenerate_action, restricted_action
 
 State = Float[Array, " d"]
 
@@ -27,15 +26,11 @@ class AbstractPotential(eqx.Module):
 
 
 class AbstractPoisson(eqx.Module):
-    """Poisson operator: `(x, DS) -> L`, skew and with `DS` in its null space."""
+    """Poisson operator as an action, `(x, DS, v) -> L v`: skew, with `DS` in its null space."""
 
     @abc.abstractmethod
-    def operator(self, x: State, entropy_slope: State) -> Float[Array, "d d"]:
-        """Matrix at one state."""
-
     def __call__(self, x: State, entropy_slope: State, vector: State) -> State:
-        """Action on one vector; override it where the matrix would be too large."""
-        return jnp.sum(self.operator(x, entropy_slope) * vector, -1)
+        """Action on one vector."""
 
 
 class AbstractDissipation(eqx.Module):
@@ -57,18 +52,15 @@ class LearnedPotential(AbstractPotential):
 
 
 class LearnedPoisson(AbstractPoisson):
-    """An MLP for the raw operator and one global tensor, made skew and degenerate by assembly.
+    """An MLP for the raw operator and one global tensor, made skew and degenerate by assembly."""
 
-    Only the strict upper triangle of the raw operator is a network output: its skew part is all
-    that the assembly sees.
-    """
+    network: Callable[[State], Float[Array, " d*d"]]
+    tensor: AbstractTensor
 
-    network: Callable[[State], Float[Array, " pairs"]]
-    tensor: Float[Array, "d d d"]
-
-    def operator(self, x, entropy_slope):
-        """Matrix at one state."""
-        return degenerate_operator(upper_triangle(self.network(x)), self.tensor, entropy_slope)
+    def __call__(self, x, entropy_slope, vector):
+        """Action on one vector."""
+        raw = self.network(x).reshape(x.size, x.size)
+        return degenerate_action(raw, self.tensor, entropy_slope, vector)
 
 
 class LearnedDissipation(AbstractDissipation):
@@ -96,9 +88,9 @@ class KnownPoisson(AbstractPoisson):
 
     function: Callable[[State], Float[Array, "d d"]]
 
-    def operator(self, x, entropy_slope):
-        """Matrix at one state."""
-        return restricted_operator(self.function(x), entropy_slope)
+    def __call__(self, x, entropy_slope, vector):
+        """Action on one vector."""
+        return restricted_action(self.function(x), entropy_slope, vector)
 
 
 class KnownDissipation(AbstractDissipation):
@@ -120,13 +112,6 @@ class Blocks(eqx.Module):
     dissipation: tuple[AbstractDissipation, ...]
 
 
-def upper_triangle(entries: Float[Array, " pairs"]) -> Float[Array, "d d"]:
-    """Square matrix with the given strict upper triangle and zeros elsewhere."""
-    size = int((1 + (1 + 8 * entries.size) ** 0.5) / 2)
-    rows, columns = jnp.triu_indices(size, 1)
-    return jnp.zeros((size, size), entries.dtype).at[rows, columns].set(entries)
-
-
 def learned_potential(size: int, width: int, depth: int, *, key: PRNGKeyArray) -> LearnedPotential:
     """Draw an energy or entropy network."""
     return LearnedPotential(MLP(size, 1, width, depth, key=key))
@@ -135,11 +120,13 @@ def learned_potential(size: int, width: int, depth: int, *, key: PRNGKeyArray) -
 def learned_poisson(size: int, width: int, depth: int, *, key: PRNGKeyArray) -> LearnedPoisson:
     """Draw a raw operator network and a tensor such that `L` starts with entries of order one."""
     network_key, tensor_key = jax.random.split(key)
-    network = MLP(size, size * (size - 1) // 2, width, depth, key=network_key)
+    network = MLP(size, size * size, width, depth, key=network_key)
     tensor = jax.random.normal(tensor_key, (size, size, size)) / (2 * size) ** 0.5
-    return LearnedPoisson(network, tensor)
+    return LearnedPoisson(network, Tensor(tensor))
 
 
-def learned_dissipation(size: int, width: int, *, key: PRNGKeyArray) -> LearnedDissipation:
+def learned_dissipation(
+    size: int, width: int, depth: int, *, key: PRNGKeyArray
+) -> LearnedDissipation:
     """Draw a dissipation network."""
-    return LearnedDissipation(PICNN(size, size, 1, width, key=key))
+    return LearnedDissipation(PICNN(size, size, 1, width, depth, key=key))

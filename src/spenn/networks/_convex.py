@@ -1,5 +1,7 @@
 """Partially input-convex networks (PICNN): for dissipation potentials."""
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -23,40 +25,66 @@ class NonNegative(eqx.Module):
         return product(self.root**2, x)
 
 
-class ConvexFeatures(eqx.Module):
-    """What an epinet may read of a PICNN: a free path and a path that is convex in `y`."""
+class ConvexLayer(eqx.Module):
+    """`c = s(W (c_ * s(E u)) + Y (y * G u) + K u)` with `W >= 0`, from the layer `c_` before it.
 
-    condition: Float[Array, " width"]
+    The first layer has no gate `s(E u)`, and no `W` either unless there are convex inputs.
+    """
+
+    mix: NonNegative | None
+    mix_gate: Linear | None
+    slopes: Linear
+    slopes_gate: Linear
+    shift: Linear
+
+    def __init__(
+        self,
+        condition_size: int,
+        convex_size: int,
+        previous_size: int,
+        width: int,
+        *,
+        first: bool,
+        key: PRNGKeyArray,
+    ):
+        """Build a layer of `width` units."""
+        mix, mix_gate, slopes, slopes_gate, shift = jax.random.split(key, 5)
+        self.mix = NonNegative(previous_size, width, key=mix) if previous_size else None
+        self.mix_gate = None if first else Linear(condition_size, previous_size, key=mix_gate)
+        self.slopes = Linear(convex_size, width, key=slopes)
+        self.slopes_gate = _open(Linear(condition_size, convex_size, gain=0.3, key=slopes_gate))
+        self.shift = Linear(condition_size, width, key=shift)
+
+    def __call__(self, u, y, previous):
+        """One layer of the convex path."""
+        total = self.slopes(y * self.slopes_gate(u)) + self.shift(u)
+        if self.mix is not None:
+            gate = 1 if self.mix_gate is None else softplus(self.mix_gate(u))
+            total = total + self.mix(previous * gate)
+        return softplus(total)
+
+
+class ConvexFeatures(NamedTuple):
+    """What an epinet may read of a PICNN: a free path, and a path that is convex in `y`."""
+
+    condition: Float[Array, " condition"]
     convex: Float[Array, " width"]
 
 
 class PICNN(eqx.Module):
     """`f(x, y, m)`: convex in `y`, convex and non-decreasing in `m`, anything in `x`.
 
-    With softplus `s`, non-negative matrices `W`, `V`, and free matrices elsewhere,
-
-        u  = s(A x)
-        c1 = s(Y1 (y * G1 x) + V m + K1 x)
-        c2 = s(W2 (c1 * s(E2 u)) + Y2 (y * G2 u) + K2 u)
-        f  = W3 (c2 * s(E3 u))
-
-    (biases left out). Non-negative combinations and non-decreasing convex functions of convex
-    functions are convex, so every component of `f` is convex in `y` whatever the free weights are.
-    The input `m` lets one PICNN read the convex features of another and stay convex in `y`.
+    A free path `u_0 = x`, `u_i = s(A_i u_{i-1})` conditions a convex path that starts from `c_0 =
+    m` and has one `ConvexLayer` per unit of depth; the output is `W (c * s(E u))` with `W >= 0`.
+    Non-negative combinations, and convex non-decreasing functions, of convex functions are convex:
+    every output is convex in `y` whatever the free weights are. The input `m` lets one PICNN read
+    the convex features of another.
     """
 
-    condition: Linear
-    gate_1: Linear
-    gate_2: Linear
-    slopes_1: Linear
-    slopes_2: Linear
-    shift_1: Linear
-    shift_2: Linear
-    monotone: NonNegative | None
-    mix_2: NonNegative
-    mix_3: NonNegative
-    mix_gate_2: Linear
-    mix_gate_3: Linear
+    condition: tuple[Linear, ...]
+    layers: tuple[ConvexLayer, ...]
+    mix: NonNegative
+    mix_gate: Linear
 
     def __init__(
         self,
@@ -64,27 +92,30 @@ class PICNN(eqx.Module):
         convex_size: int,
         out_size: int,
         width: int,
+        depth: int,
         *,
         monotone_size: int = 0,
         readout_gain: float = 1.0,
         key: PRNGKeyArray,
     ):
-        """Build two convex hidden layers of `width` units."""
-        keys = iter(jax.random.split(key, 12))
-        self.condition = Linear(in_size, width, key=next(keys))
-        self.gate_1 = _open(Linear(in_size, convex_size, key=next(keys)))
-        self.gate_2 = _open(Linear(width, convex_size, key=next(keys)))
-        self.slopes_1 = Linear(convex_size, width, key=next(keys))
-        self.slopes_2 = Linear(convex_size, width, key=next(keys))
-        self.shift_1 = Linear(in_size, width, key=next(keys))
-        self.shift_2 = Linear(width, width, key=next(keys))
-        self.monotone = (
-            NonNegative(monotone_size, width, key=next(keys)) if monotone_size else None
+        """Build `depth` convex hidden layers of `width` units."""
+        condition_key, layer_key, mix_key, gate_key = jax.random.split(key, 4)
+        conditions = (in_size,) + (width,) * (depth - 1)
+        previous = (monotone_size,) + (width,) * (depth - 1)
+        self.condition = tuple(
+            Linear(size, width, key=k)
+            for size, k in zip(
+                conditions[:-1], jax.random.split(condition_key, depth), strict=False
+            )
         )
-        self.mix_2 = NonNegative(width, width, key=next(keys))
-        self.mix_3 = NonNegative(width, out_size, gain=readout_gain, key=next(keys))
-        self.mix_gate_2 = Linear(width, width, key=next(keys))
-        self.mix_gate_3 = Linear(width, width, key=next(keys))
+        self.layers = tuple(
+            ConvexLayer(u, convex_size, c, width, first=i == 0, key=k)
+            for i, (u, c, k) in enumerate(
+                zip(conditions, previous, jax.random.split(layer_key, depth), strict=True)
+            )
+        )
+        self.mix = NonNegative(width, out_size, gain=readout_gain, key=mix_key)
+        self.mix_gate = Linear(conditions[-1], width, key=gate_key)
 
     def features(
         self,
@@ -92,20 +123,16 @@ class PICNN(eqx.Module):
         y: Float[Array, " convex"],
         monotone: Float[Array, " monotone"] | None = None,
     ) -> ConvexFeatures:
-        """The free path `u` and the convex path `c2`."""
-        u = softplus(self.condition(x))
-        rising = 0.0 if self.monotone is None else self.monotone(monotone)
-        c1 = softplus(self.slopes_1(y * self.gate_1(x)) + rising + self.shift_1(x))
-        c2 = softplus(
-            self.mix_2(c1 * softplus(self.mix_gate_2(u)))
-            + self.slopes_2(y * self.gate_2(u))
-            + self.shift_2(u)
-        )
-        return ConvexFeatures(u, c2)
+        """The ends of the free and of the convex path."""
+        u, c = x, self.layers[0](x, y, monotone)
+        for condition, layer in zip(self.condition, self.layers[1:], strict=True):
+            u = softplus(condition(u))
+            c = layer(u, y, c)
+        return ConvexFeatures(u, c)
 
     def readout(self, features: ConvexFeatures) -> Float[Array, " out"]:
-        """`W3 (c2 * s(E3 u))`."""
-        return self.mix_3(features.convex * softplus(self.mix_gate_3(features.condition)))
+        """`W (c * s(E u))`."""
+        return self.mix(features.convex * softplus(self.mix_gate(features.condition)))
 
     def __call__(
         self,
@@ -119,6 +146,4 @@ class PICNN(eqx.Module):
 
 def _open(gate: Linear) -> Linear:
     """Start a gate at one, so that the network begins as a plain convex one."""
-    return eqx.tree_at(
-        lambda g: (g.weight, g.bias), gate, (0.3 * gate.weight, jnp.ones_like(gate.bias))
-    )
+    return eqx.tree_at(lambda g: g.bias, gate, jnp.ones_like(gate.bias))

@@ -43,7 +43,7 @@ class MLP(eqx.Module):
         """Build `depth` hidden layers of `width` units."""
         sizes = (in_size,) + (width,) * depth
         *keys, last = jax.random.split(key, depth + 1)
-        
+
         self.layers = tuple(
             Linear(a, b, key=k) for a, b, k in zip(sizes, sizes[1:], keys, strict=False)
         )

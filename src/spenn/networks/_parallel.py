@@ -5,57 +5,45 @@ twentieth of the speed of one plain product on a CPU. The zeros of a block-diago
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import block_diag
 
-from ._convex import PICNN, NonNegative
-from ._mlp import MLP, Linear
+from ._convex import PICNN
+from ._mlp import MLP
+
+Network = TypeVar("Network")
 
 
 def parallel_mlps(networks: Sequence[MLP]) -> MLP:
     """Join MLPs that read the same input; hidden layers and outputs are concatenated."""
-    first, *rest = zip(*(n.layers for n in networks), strict=True)
-    layers = (_shared(first), *(_separate(layer) for layer in rest))
-    readout = _separate([n.readout for n in networks])
-    return eqx.tree_at(lambda n: (n.layers, n.readout), networks[0], (layers, readout))
+    return _join(networks, lambda n: [n.layers[0].weight])
 
 
 def parallel_picnns(networks: Sequence[PICNN]) -> PICNN:
     """Join PICNNs that read the same inputs; the result reads `y` repeated once per network."""
-    shared = ("condition", "gate_1", "shift_1", "monotone")
-    joined = {
-        name: (_shared if name in shared else _separate)([getattr(n, name) for n in networks])
-        for name in networks[0].__dataclass_fields__
-    }
-    return eqx.tree_at(
-        lambda n: tuple(getattr(n, name) for name in joined),
-        networks[0],
-        tuple(joined.values()),
-        is_leaf=lambda leaf: leaf is None,
-    )
+
+    def on_common_inputs(n: PICNN):
+        first = n.layers[0]
+        inputs = [first.slopes_gate.weight, first.shift.weight]
+        inputs += [] if first.mix is None else [first.mix.root]
+        # A single convex layer has no free path of its own: its readout gate reads the input too.
+        return inputs + [n.condition[0].weight if n.condition else n.mix_gate.weight]
+
+    return _join(networks, on_common_inputs)
 
 
-def _shared(layers):
-    """Layers that read one common input."""
-    if layers[0] is None:
-        return None
-    return _join(layers, jnp.concatenate)
+def _join(networks: Sequence[Network], on_common_inputs) -> Network:
+    """Matrices that read a common input are stacked, all others read each their own slice."""
+    common = {id(m) for n in networks for m in on_common_inputs(n)}
 
+    def join(*leaves):
+        if leaves[0].ndim == 1 or id(leaves[0]) in common:
+            return jnp.concatenate(leaves)
+        return block_diag(*leaves)
 
-def _separate(layers):
-    """Layers that read each their own slice of the input."""
-    return _join(layers, lambda matrices: block_diag(*matrices))
-
-
-def _join(layers, combine):
-    first = layers[0]
-    if isinstance(first, NonNegative):
-        return eqx.tree_at(lambda m: m.root, first, combine([m.root for m in layers]))
-    assert isinstance(first, Linear)
-    return eqx.tree_at(
-        lambda m: (m.weight, m.bias),
-        first,
-        (combine([m.weight for m in layers]), jnp.concatenate([m.bias for m in layers])),
-    )
+    first, *rest = (eqx.filter(n, eqx.is_array) for n in networks)
+    return jax.tree.map(join, first, *rest)

@@ -1,0 +1,35 @@
+"""Configuration: frozen dataclasses, written beside every result."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FitConfig:
+    """How a model is fitted. The defaults were chosen by the ablation in `docs/ablation.md`.
+
+    **Base.** `width` and `depth` of every network; `steps` of the optimiser on batches of `batch`
+    states with the peak `learning_rate`; `races` fresh starts run for `race_steps` each and the best
+    goes on, because one start in three ends on a plateau without dissipation.
+
+    **Epinet.** `index` distribution and its `dimension`; width, depth, steps and rate as above;
+    `prior_scale`, the relative size of the perturbations before training, or `None` to find it on
+    held-out trajectories, a share `validation` of those given; `centred` indices for all blocks but
+    dissipation.
+    """
+
+    width: int = 30
+    depth: int = 2
+    steps: int = 4000
+    batch: int = 4096
+    learning_rate: float = 2e-2
+    races: int = 4
+    race_steps: int = 300
+    index: str = "half-normal"
+    dimension: int = 5
+    epinet_width: int = 10
+    epinet_depth: int = 1
+    epinet_steps: int = 1000
+    epinet_learning_rate: float = 1e-2
+    prior_scale: float | None = None
+    centred: bool = True
+    validation: float = 0.1

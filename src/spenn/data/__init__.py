@@ -1,0 +1,3 @@
+"""Data as users bring them."""
+
+from ._trajectories import Trajectories as Trajectories

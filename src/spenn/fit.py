@@ -1,0 +1,115 @@
+"""`spenn.fit`: from trajectories to a family of admissible models."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import jax
+import numpy as np
+
+from .config import FitConfig
+from .data import Trajectories
+from .epinet import INDICES
+from .forecast import evaluate
+from .generic import Coordinates, Deterministic
+from .model import Model
+from .training import CLOSE, PILOT, RANGE, Physics, correction, fit_base, fit_epinet, make_samples
+
+Report = Callable[[str, int, float], None]
+VALIDATION_SAMPLES = 50
+
+
+def fit(
+    train: Trajectories,
+    seed: int = 0,
+    config: FitConfig = FitConfig(),
+    physics: Physics = Physics(),
+    report: Report = lambda stage, steps, loss: None,
+) -> Model:
+    """Fit the base, then the epinets, with a prior scale found on held-out trajectories.
+
+    **Arguments:** `train`, trajectories with derivatives; `seed`, which fixes the result; `config`
+    and `physics`, see there; `report(stage, steps, loss)`, called as training goes on.
+
+    **Example:** `model = spenn.fit(train, seed=0)`
+    """
+    base = fit_deterministic(train, seed, config, physics, report)
+    return add_uncertainty(base, train, seed, config, report)
+
+
+def fit_deterministic(
+    train: Trajectories,
+    seed: int = 0,
+    config: FitConfig = FitConfig(),
+    physics: Physics = Physics(),
+    report: Report = lambda stage, steps, loss: None,
+) -> Model:
+    """Stage one alone: the deterministic model (N-GENN)."""
+    _check(config, seed)
+    learning, _ = hold_out(train, config, seed)
+    size = train.states.shape[-1]
+    coordinates = Coordinates.from_data(
+        learning.states.reshape(-1, size), learning.derivatives.reshape(-1, size)
+    )
+    blocks = fit_base(
+        make_samples(learning, coordinates),
+        coordinates,
+        physics,
+        config,
+        key=jax.random.key(seed),
+        report=lambda steps, loss: report("base", steps, loss),
+    )
+    return Model(tuple(train.names), coordinates, Deterministic(blocks), config)
+
+
+def add_uncertainty(
+    base: Model,
+    train: Trajectories,
+    seed: int = 0,
+    config: FitConfig = FitConfig(),
+    report: Report = lambda stage, steps, loss: None,
+) -> Model:
+    """Stage two alone: epinets on a deterministic model, which stays as it is."""
+    _check(config, seed)
+    learning, validation = hold_out(train, config, seed)
+    samples = make_samples(learning, base.coordinates)
+
+    def at(amplitude):
+        method = fit_epinet(
+            base.method.base,
+            samples,
+            amplitude,
+            config,
+            key=jax.random.fold_in(jax.random.key(seed), 1),
+            report=lambda steps, loss: report("epinet", steps, loss),
+        )
+        return replace(base, method=method, config=config)
+
+    if config.prior_scale is not None:
+        return at(config.prior_scale)
+    pilot = at(PILOT)
+    summary = evaluate(
+        pilot.method, pilot.coordinates, validation, pilot.draw(VALIDATION_SAMPLES, seed)
+    ).summary
+    factor = correction(summary.mean - validation.states[:, 1:], summary.std)
+    amplitude = float(np.clip(PILOT * factor, *RANGE))
+    return pilot if 1 / CLOSE < amplitude / PILOT < CLOSE else at(amplitude)
+
+
+def hold_out(
+    train: Trajectories, config: FitConfig, seed: int
+) -> tuple[Trajectories, Trajectories]:
+    """Trajectories to learn from, and a few to find the prior scale on."""
+    held = max(1, round(config.validation * len(train)))
+    if len(train) <= held:
+        raise ValueError(
+            f"{len(train)} training trajectories are too few: one is held out to find the prior "
+            "scale, so at least two are needed."
+        )
+    return train.split(len(train) - held, held, seed=seed)
+
+
+def _check(config: FitConfig, seed: int) -> None:
+    if seed < 0:
+        raise ValueError(f"the seed must not be negative; it is {seed}.")
+    if config.index not in INDICES:
+        raise ValueError(f"there is no index {config.index!r}; choose from {tuple(INDICES)}.")

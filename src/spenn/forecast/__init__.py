@@ -1,0 +1,11 @@
+"""Forecasts: ensembles of rollouts and what is kept of them."""
+
+from ._ensemble import chunk_size as chunk_size
+from ._ensemble import ensemble as ensemble
+from ._summary import LEVELS as LEVELS
+from ._summary import Audit as Audit
+from ._summary import Diverged as Diverged
+from ._summary import Evaluation as Evaluation
+from ._summary import Summary as Summary
+from ._summary import evaluate as evaluate
+from ._summary import find_diverged as find_diverged

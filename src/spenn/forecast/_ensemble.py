@@ -1,0 +1,69 @@
+"""Rollouts batched over realisations and trajectories, in chunks that fit memory."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..generic import AbstractMethod, Coordinates
+from ..integrate import Laws, audited_rollout
+
+# States advanced together: enough to fill the device, few enough to stay in a CPU's cache.
+BATCH = {"cpu": 4096, "gpu": 65536}
+MEMORY = 4 * 2**30
+
+
+class Chunk(NamedTuple):
+    """Rollouts of a few trajectories, on the device and in the user's units."""
+
+    trajectories: range
+    states: Float[Array, "trajectory sample time variable"]
+    laws: Laws
+
+
+def ensemble(
+    method: AbstractMethod,
+    coordinates: Coordinates,
+    initial: Float[np.ndarray, "trajectory variable"],
+    times: Float[np.ndarray, " time"],
+    indices: Float[Array, "sample k"],
+) -> Iterator[Chunk]:
+    """Roll every realisation out from every initial state, a few trajectories at a time."""
+    size = chunk_size(len(initial), len(indices), len(times), initial.shape[1])
+    steps = jnp.asarray(np.diff(times), float)
+    for start in range(0, len(initial), size):
+        chosen = range(start, min(start + size, len(initial)))
+        # A short last chunk is filled up, so that one compilation serves all chunks.
+        padded = np.resize(initial[chosen.start : chosen.stop], (size, initial.shape[1]))
+        states, laws = _roll(method, coordinates, jnp.asarray(padded, float), steps, indices)
+        if len(chosen) < size:
+            states, laws = jax.tree.map(lambda a: a[: len(chosen)], (states, laws))
+        yield Chunk(chosen, states, laws)
+
+
+def chunk_size(trajectories: int, samples: int, records: int, variables: int) -> int:
+    """Trajectories per chunk: all chunks equal, none over the memory limit."""
+    per_trajectory = samples * records * (variables + 4) * jnp.zeros(()).itemsize
+    most = min(BATCH.get(jax.default_backend(), BATCH["gpu"]) // samples, MEMORY // per_trajectory)
+    chunks = -(-trajectories // max(1, most))
+    return -(-trajectories // chunks)
+
+
+@eqx.filter_jit
+def _roll(method, coordinates, initial, steps, indices):
+    steps = steps / coordinates.time_unit
+
+    def one(x, index):
+        return audited_rollout(method.realise(index), x, steps)
+
+    every = jax.vmap(jax.vmap(one, (None, 0)), (0, None))
+    states, laws = every(coordinates.scaled(initial), indices)
+    per_time = 1 / coordinates.time_unit
+    laws = laws._replace(
+        energy_rate=laws.energy_rate * per_time, entropy_rate=laws.entropy_rate * per_time
+    )
+    return coordinates.unscaled(states), laws

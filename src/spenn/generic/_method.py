@@ -1,0 +1,42 @@
+"""The one interface of all methods: draw an index, get an admissible vector field."""
+
+import abc
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ._blocks import Blocks
+from ._model import Generic
+
+
+class AbstractMethod(eqx.Module):
+    """A family of vector fields in scaled coordinates.
+
+    Roll realisations out as `vmap(lambda z: rollout(method.realise(z), ...))(indices)` within one
+    compiled function: what does not depend on the index then stays shared by all of them.
+    """
+
+    @abc.abstractmethod
+    def draw(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n k"]:
+        """Indices of `n` realisations."""
+
+    @abc.abstractmethod
+    def realise(self, index: Float[Array, " k"]) -> Generic:
+        """The vector field of one index."""
+
+
+class Deterministic(AbstractMethod):
+    """A single vector field (N-GENN): every realisation is the same, its index is empty."""
+
+    base: Blocks
+
+    def draw(self, n, *, key):
+        """Empty indices."""
+        del key
+        return jnp.zeros((n, 0))
+
+    def realise(self, index):
+        """The vector field itself."""
+        del index
+        return Generic(self.base)

@@ -1,0 +1,152 @@
+"""What a user holds: a fitted model in the user's units, and its forecasts."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from .calibrate import Conformal
+from .config import FitConfig
+from .data import Trajectories
+from .forecast import Diverged, ensemble, evaluate, find_diverged
+from .generic import AbstractMethod, Coordinates, Deterministic
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Conformal scores, valid on the time grid they were made on."""
+
+    times: np.ndarray
+    conformal: Conformal
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Sampled trajectories from one initial state.
+
+    `samples` (sample, time, variable) and `indices` (sample, index) without the diverged ones, which
+    `diverged` lists with the record where each left the finite numbers.
+    """
+
+    times: np.ndarray
+    names: tuple[str, ...]
+    samples: np.ndarray
+    indices: np.ndarray
+    diverged: tuple[Diverged, ...]
+    calibration: Calibration | None
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean over samples (time, variable)."""
+        return self.samples.mean(0)
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviation over samples (time, variable)."""
+        return (self.samples - self.samples[:1]).std(0)
+
+    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Calibrated interval of every entry: each holds with the given probability."""
+        return self._bounds("interval", level)
+
+    def band(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Calibrated band that holds the whole trajectory with the given probability."""
+        return self._bounds("band", level)
+
+    def _bounds(self, kind, level):
+        if self.calibration is None:
+            raise ValueError("the model is not calibrated: call model.calibrate(data) first.")
+        if not np.array_equal(self.calibration.times, self.times):
+            raise ValueError(
+                "intervals are calibrated on the times of the calibration data; forecast on "
+                "those times, or calibrate on data with these."
+            )
+        bounds = getattr(self.calibration.conformal, kind)(self.mean[1:], self.std[1:], level)
+        # The initial state is given, so its interval has no width.
+        return tuple(np.concatenate([self.mean[:1], np.asarray(b)]) for b in bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """An admissible model, or a family of them, of one system in the user's units.
+
+    Made by `spenn.fit` or `spenn.load`. Immutable: `calibrate` returns a new one.
+    """
+
+    names: tuple[str, ...]
+    coordinates: Coordinates
+    method: AbstractMethod
+    config: FitConfig
+    calibration: Calibration | None = None
+
+    @property
+    def base(self) -> "Model":
+        """The deterministic model inside."""
+        return replace(self, method=Deterministic(self.method.base), calibration=None)
+
+    def draw(self, n: int, seed: int = 0) -> Float[Array, "n k"]:
+        """Indices of `n` realisations."""
+        if n < 1:
+            raise ValueError(f"the number of samples must be at least 1; it is {n}.")
+        return self.method.draw(n, key=jax.random.key(seed))
+
+    def energy(self, x: Float[ArrayLike, " d"], z: Float[ArrayLike, " k"]) -> Float[Array, ""]:
+        """Energy of one state in the realisation of one index."""
+        return self.method.realise(jnp.asarray(z)).energy(self._scaled(x))
+
+    def entropy(self, x: Float[ArrayLike, " d"], z: Float[ArrayLike, " k"]) -> Float[Array, ""]:
+        """Entropy of one state in the realisation of one index."""
+        return self.method.realise(jnp.asarray(z)).entropy(self._scaled(x))
+
+    def velocity(self, x: Float[ArrayLike, " d"], z: Float[ArrayLike, " k"]) -> Float[Array, " d"]:
+        """Velocity of one state in the realisation of one index."""
+        velocity = self.method.realise(jnp.asarray(z)).velocity(self._scaled(x))
+        return self.coordinates.unscaled_velocity(velocity)
+
+    def calibrate(self, data: Trajectories, samples: int = 500, seed: int = 1) -> "Model":
+        """Calibrate forecasts on trajectories that were not used for training."""
+        indices = self.draw(samples, seed)
+        summary = evaluate(self.method, self.coordinates, data, indices).summary
+        truth = jnp.asarray(data.states[:, 1:], float)
+        conformal = Conformal.fit(jnp.asarray(summary.mean), jnp.asarray(summary.std), truth)
+        return replace(self, calibration=Calibration(data.times, conformal))
+
+    def forecast(
+        self, x0: Float[ArrayLike, " d"], times: ArrayLike, samples: int = 500, seed: int = 1
+    ) -> Forecast:
+        """Sample trajectories from one initial state, by RK4 from each time to the next."""
+        times, x0 = np.asarray(times, np.float64), np.asarray(x0, np.float64)
+        if x0.shape != (len(self.names),) or not np.all(np.isfinite(x0)):
+            raise ValueError(f"x0 must hold {len(self.names)} finite numbers, for {self.names}.")
+        if times.ndim != 1 or times.size < 2 or not np.all(np.diff(times) > 0):
+            raise ValueError("times must be at least two numbers, strictly increasing.")
+        indices = self.draw(samples, seed)
+        (chunk,) = ensemble(self.method, self.coordinates, x0[None], times, indices)
+        diverged = tuple(find_diverged(chunk.states, chunk.trajectories))
+        keep = np.setdiff1d(np.arange(samples), [d.sample for d in diverged])
+        if keep.size == 0:
+            raise ValueError(
+                f"all samples diverged, the first at record {min(d.step for d in diverged)}."
+            )
+        states = np.asarray(chunk.states[0])[keep]
+        return Forecast(
+            times, self.names, states, np.asarray(indices)[keep], diverged, self.calibration
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one file, atomically."""
+        from .files import save_model
+
+        save_model(self, Path(path))
+
+    def _scaled(self, x):
+        return self.coordinates.scaled(jnp.asarray(x, float))
+
+    def with_amplitude(self, amplitude: float) -> "Model":
+        """The same family with all perturbations scaled; 0 gives the base for every index."""
+        method = eqx.tree_at(lambda m: m.amplitude, self.method, jnp.asarray(amplitude, float))
+        return replace(self, method=method, calibration=None)

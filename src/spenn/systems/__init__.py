@@ -1,0 +1,8 @@
+"""Benchmark systems: exact physics, protocol and data."""
+
+from ._oscillator import OSCILLATOR as OSCILLATOR
+from ._system import REFERENCES as REFERENCES
+from ._system import System as System
+from ._system import simulate as simulate
+
+SYSTEMS = {system.name: system for system in (OSCILLATOR,)}

@@ -1,0 +1,167 @@
+"""Stage one fits the base; stage two freezes it and fits the epinets."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+from jaxtyping import PRNGKeyArray
+
+from ..config import FitConfig
+from ..epinet import INDICES, SPENN, attach, scale_priors, trainable
+from ..generic import (
+    Blocks,
+    Coordinates,
+    learned_dissipation,
+    learned_poisson,
+    learned_potential,
+)
+from ._loop import Report, Samples, advance, begin
+from ._losses import base_loss, epinet_loss
+
+BLOCKS = ("energy", "entropy", "poisson", "dissipation")
+
+
+@dataclass(frozen=True)
+class Physics:
+    """What is known, as functions in the user's units, and which blocks are learned.
+
+    A block with a function that is not in `learned` is taken as known; one that is in `learned` as
+    well is known + learned. By default everything is learned.
+    """
+
+    energy: Callable | None = None
+    entropy: Callable | None = None
+    poisson: Callable | None = None
+    dissipation: Callable | None = None
+    learned: tuple[str, ...] = BLOCKS
+
+    def __post_init__(self):
+        """Refuse unknown names and empty energy or entropy."""
+        if unknown := set(self.learned) - set(BLOCKS):
+            raise ValueError(f"there is no block {sorted(unknown)[0]!r}; the blocks are {BLOCKS}.")
+        for name in ("energy", "entropy"):
+            if name not in self.learned and getattr(self, name) is None:
+                raise ValueError(f"the {name} must be given, learned or both.")
+
+    def blocks(
+        self, coordinates: Coordinates, size: int, width: int, depth: int, *, key: PRNGKeyArray
+    ) -> Blocks:
+        """Known parts in scaled coordinates and fresh networks for the learned ones."""
+        pull = {
+            "energy": coordinates.potential,
+            "entropy": coordinates.potential,
+            "poisson": coordinates.poisson,
+            "dissipation": coordinates.dissipation,
+        }
+        draw = {
+            "energy": learned_potential,
+            "entropy": learned_potential,
+            "poisson": learned_poisson,
+            "dissipation": learned_dissipation,
+        }
+
+        def parts(name, key):
+            known = getattr(self, name)
+            return (() if known is None else (pull[name](known),)) + (
+                (draw[name](size, width, depth, key=key),) if name in self.learned else ()
+            )
+
+        keys = jax.random.split(key, len(BLOCKS))
+        return Blocks(*(parts(name, k) for name, k in zip(BLOCKS, keys, strict=True)))
+
+
+def fit_base(
+    samples: Samples,
+    coordinates: Coordinates,
+    physics: Physics,
+    config: FitConfig,
+    *,
+    key: PRNGKeyArray,
+    report: Report = lambda steps, loss: None,
+) -> Blocks:
+    """Stage one. Several fresh starts race for a few hundred steps, the best one goes on."""
+    start_key, data_key = jax.random.split(key)
+    size = samples.states.shape[1]
+    options = {
+        "total": config.steps,
+        "batch": config.batch,
+        "learning_rate": config.learning_rate,
+        "key": data_key,
+        "report": report,
+    }
+
+    def start(race):
+        race_key = jax.random.fold_in(start_key, race)
+        blocks = physics.blocks(coordinates, size, config.width, config.depth, key=race_key)
+        learned, fixed = eqx.partition(blocks, _is_learned(blocks))
+        until = min(config.race_steps, config.steps)
+        progress, loss = advance(base_loss, begin(learned), fixed, samples, until=until, **options)
+        return loss, progress, fixed
+
+    _, progress, fixed = min((start(race) for race in range(config.races)), key=_finite_loss)
+    progress, _ = advance(base_loss, progress, fixed, samples, until=config.steps, **options)
+    return eqx.combine(progress.trainable, fixed)
+
+
+def base_steps(config: FitConfig) -> int:
+    """Optimiser steps of stage one, races included."""
+    return (config.races - 1) * min(config.race_steps, config.steps) + config.steps
+
+
+def fit_epinet(
+    base: Blocks,
+    samples: Samples,
+    amplitude: float,
+    config: FitConfig,
+    *,
+    key: PRNGKeyArray,
+    report: Report = lambda steps, loss: None,
+) -> SPENN:
+    """Stage two, at a given amplitude. The base is not touched."""
+    attach_key, train_key = jax.random.split(key)
+    model = attach(
+        base,
+        INDICES[config.index](),
+        dimension=config.dimension,
+        width=config.epinet_width,
+        depth=config.epinet_depth,
+        amplitude=amplitude,
+        centred=config.centred,
+        key=attach_key,
+    )
+    few = samples.states[:: max(1, len(samples.states) // 2000)]
+    model = eqx.filter_jit(scale_priors)(model, few)
+    learned, fixed = eqx.partition(model, trainable(model))
+    progress, _ = advance(
+        epinet_loss,
+        begin(learned),
+        fixed,
+        samples,
+        until=config.epinet_steps,
+        total=config.epinet_steps,
+        batch=config.batch,
+        learning_rate=config.epinet_learning_rate,
+        key=train_key,
+        report=report,
+    )
+    return eqx.combine(progress.trainable, fixed)
+
+
+def _finite_loss(result):
+    loss = result[0]
+    return loss if loss == loss else float("inf")
+
+
+def _is_learned(blocks: Blocks):
+    """True for network weights, false for whatever a known part carries."""
+    from ..generic import LearnedDissipation, LearnedPoisson, LearnedPotential
+
+    learned = (LearnedDissipation, LearnedPoisson, LearnedPotential)
+    return jax.tree.map(
+        lambda part: jax.tree.map(
+            lambda leaf: isinstance(part, learned) and eqx.is_inexact_array(leaf), part
+        ),
+        blocks,
+        is_leaf=lambda node: node is not blocks and isinstance(node, eqx.Module),
+    )
