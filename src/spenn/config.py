@@ -8,8 +8,8 @@ class FitConfig:
     """How a model is fitted. The defaults were chosen by the ablation in `docs/ablation.md`.
 
     **Base.** `width` and `depth` of every network; `steps` of the optimiser on batches of `batch`
-    states with the peak `learning_rate`; `races` fresh starts run for `race_steps` each and the best
-    goes on, because one start in three ends on a plateau without dissipation.
+    states with the peak `learning_rate`; `races` fresh starts run for `race_steps` each and the
+    best goes on, because one start in three ends on a plateau without dissipation.
 
     **Epinet.** `index` distribution and its `dimension`; width, depth, steps and rate as above;
     `prior_scale`, the relative size of the perturbations before training, or `None` to find it on

@@ -16,13 +16,15 @@ from .training import CLOSE, PILOT, RANGE, Physics, correction, fit_base, fit_ep
 
 Report = Callable[[str, int, float], None]
 VALIDATION_SAMPLES = 50
+DEFAULT = FitConfig()
+ALL_LEARNED = Physics()
 
 
 def fit(
     train: Trajectories,
     seed: int = 0,
-    config: FitConfig = FitConfig(),
-    physics: Physics = Physics(),
+    config: FitConfig = DEFAULT,
+    physics: Physics = ALL_LEARNED,
     report: Report = lambda stage, steps, loss: None,
 ) -> Model:
     """Fit the base, then the epinets, with a prior scale found on held-out trajectories.
@@ -39,8 +41,8 @@ def fit(
 def fit_deterministic(
     train: Trajectories,
     seed: int = 0,
-    config: FitConfig = FitConfig(),
-    physics: Physics = Physics(),
+    config: FitConfig = DEFAULT,
+    physics: Physics = ALL_LEARNED,
     report: Report = lambda stage, steps, loss: None,
 ) -> Model:
     """Stage one alone: the deterministic model (N-GENN)."""
@@ -65,7 +67,7 @@ def add_uncertainty(
     base: Model,
     train: Trajectories,
     seed: int = 0,
-    config: FitConfig = FitConfig(),
+    config: FitConfig = DEFAULT,
     report: Report = lambda stage, steps, loss: None,
 ) -> Model:
     """Stage two alone: epinets on a deterministic model, which stays as it is."""
@@ -75,7 +77,7 @@ def add_uncertainty(
 
     def at(amplitude):
         method = fit_epinet(
-            base.method.base,
+            base.blocks,
             samples,
             amplitude,
             config,
@@ -90,7 +92,8 @@ def add_uncertainty(
     summary = evaluate(
         pilot.method, pilot.coordinates, validation, pilot.draw(VALIDATION_SAMPLES, seed)
     ).summary
-    factor = correction(summary.mean - validation.states[:, 1:], summary.std)
+    error = np.asarray(summary.mean) - validation.states[:, 1:]
+    factor = correction(error, np.asarray(summary.std))
     amplitude = float(np.clip(PILOT * factor, *RANGE))
     return pilot if 1 / CLOSE < amplitude / PILOT < CLOSE else at(amplitude)
 
@@ -105,7 +108,8 @@ def hold_out(
             f"{len(train)} training trajectories are too few: one is held out to find the prior "
             "scale, so at least two are needed."
         )
-    return train.split(len(train) - held, held, seed=seed)
+    learning, validation = train.split(len(train) - held, held, seed=seed)
+    return learning, validation
 
 
 def _check(config: FitConfig, seed: int) -> None:

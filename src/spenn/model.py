@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,8 +11,9 @@ from jaxtyping import Array, ArrayLike, Float
 from .calibrate import Conformal
 from .config import FitConfig
 from .data import Trajectories
+from .epinet import SPENN
 from .forecast import Diverged, ensemble, evaluate, find_diverged
-from .generic import AbstractMethod, Coordinates, Deterministic
+from .generic import AbstractMethod, Blocks, Coordinates, Deterministic
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +28,8 @@ class Calibration:
 class Forecast:
     """Sampled trajectories from one initial state.
 
-    `samples` (sample, time, variable) and `indices` (sample, index) without the diverged ones, which
-    `diverged` lists with the record where each left the finite numbers.
+    `samples` (sample, time, variable) and `indices` (sample, index) without the diverged ones;
+    `diverged` lists those, with the record where each left the finite numbers.
     """
 
     times: np.ndarray
@@ -67,7 +67,8 @@ class Forecast:
             )
         bounds = getattr(self.calibration.conformal, kind)(self.mean[1:], self.std[1:], level)
         # The initial state is given, so its interval has no width.
-        return tuple(np.concatenate([self.mean[:1], np.asarray(b)]) for b in bounds)
+        lower, upper = (np.concatenate([self.mean[:1], np.asarray(b)]) for b in bounds)
+        return lower, upper
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +85,21 @@ class Model:
     calibration: Calibration | None = None
 
     @property
+    def blocks(self) -> Blocks:
+        """The blocks of the base."""
+        if not isinstance(self.method, Deterministic | SPENN):
+            raise ValueError(f"a {type(self.method).__name__} has no base.")
+        return self.method.base
+
+    @property
     def base(self) -> "Model":
         """The deterministic model inside."""
-        return replace(self, method=Deterministic(self.method.base), calibration=None)
+        return replace(self, method=Deterministic(self.blocks), calibration=None)
+
+    @property
+    def prior_scale(self) -> float:
+        """Relative size of the perturbations before training, `w`; 0 for a deterministic model."""
+        return float(self.method.amplitude) if isinstance(self.method, SPENN) else 0.0
 
     def draw(self, n: int, seed: int = 0) -> Float[Array, "n k"]:
         """Indices of `n` realisations."""
@@ -145,8 +158,3 @@ class Model:
 
     def _scaled(self, x):
         return self.coordinates.scaled(jnp.asarray(x, float))
-
-    def with_amplitude(self, amplitude: float) -> "Model":
-        """The same family with all perturbations scaled; 0 gives the base for every index."""
-        method = eqx.tree_at(lambda m: m.amplitude, self.method, jnp.asarray(amplitude, float))
-        return replace(self, method=method, calibration=None)

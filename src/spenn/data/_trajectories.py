@@ -1,5 +1,6 @@
 """Trajectories: what a user brings and what every stage passes on."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -81,4 +82,4 @@ class Trajectories:
         if seed is not None:
             order = np.random.default_rng(seed).permutation(len(self))
         edges = np.cumsum((0, *sizes))
-        return tuple(self[order[a:b]] for a, b in zip(edges[:-1], edges[1:], strict=True))
+        return tuple(self[order[a:b]] for a, b in itertools.pairwise(edges))

@@ -17,7 +17,7 @@ from ._spenn import SPENN, PoissonEpinet
 
 
 def scale_priors(model: SPENN, states: Float[Array, "n d"]) -> SPENN:
-    """Scale all prior branches of a freshly attached model to their blocks, in model coordinates."""
+    """Scale all prior branches of a freshly attached model to their blocks."""
     base = Generic(model.base)
     energy_slopes = jax.vmap(jax.grad(base.energy))(states)
     entropy_slopes = jax.vmap(jax.grad(base.entropy))(states)

@@ -1,7 +1,10 @@
 """S-PENN: an epinet on every learned block, one index for all of them."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -67,7 +70,7 @@ class SPENN(AbstractMethod):
         index = _refuse_negative(index)
         centred = index - self.law.mean if self.centred else index
 
-        def perturbed(name):
+        def perturbed(name) -> Any:
             pairs = zip(getattr(self.base, name), getattr(self.epinets, name), strict=True)
             return tuple(_perturb(p, e, index, centred, self.amplitude) for p, e in pairs)
 

@@ -35,13 +35,14 @@ def ensemble(
     """Roll every realisation out from every initial state, a few trajectories at a time."""
     size = chunk_size(len(initial), len(indices), len(times), initial.shape[1])
     steps = jnp.asarray(np.diff(times), float)
+    scaled = coordinates.on_host().scaled(initial)
     for start in range(0, len(initial), size):
         chosen = range(start, min(start + size, len(initial)))
         # A short last chunk is filled up, so that one compilation serves all chunks.
-        padded = np.resize(initial[chosen.start : chosen.stop], (size, initial.shape[1]))
+        padded = np.resize(scaled[chosen.start : chosen.stop], (size, initial.shape[1]))
         states, laws = _roll(method, coordinates, jnp.asarray(padded, float), steps, indices)
-        if len(chosen) < size:
-            states, laws = jax.tree.map(lambda a: a[: len(chosen)], (states, laws))
+        if (length := len(chosen)) < size:
+            states, laws = jax.tree.map(lambda a, n=length: a[:n], (states, laws))
         yield Chunk(chosen, states, laws)
 
 
@@ -54,14 +55,14 @@ def chunk_size(trajectories: int, samples: int, records: int, variables: int) ->
 
 
 @eqx.filter_jit
-def _roll(method, coordinates, initial, steps, indices):
+def _roll(method, coordinates, scaled, steps, indices):
     steps = steps / coordinates.time_unit
 
     def one(x, index):
         return audited_rollout(method.realise(index), x, steps)
 
     every = jax.vmap(jax.vmap(one, (None, 0)), (0, None))
-    states, laws = every(coordinates.scaled(initial), indices)
+    states, laws = every(scaled, indices)
     per_time = 1 / coordinates.time_unit
     laws = laws._replace(
         energy_rate=laws.energy_rate * per_time, entropy_rate=laws.entropy_rate * per_time

@@ -1,7 +1,7 @@
 """What is kept of an ensemble: statistics, scores and the law audit of each trajectory."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,33 +14,35 @@ from ..generic import AbstractMethod, Coordinates
 from ..integrate import Laws
 from ._ensemble import ensemble
 
-LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20)) + (0.99,)
+LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
 RANK_BINS = 20
 
 
 class Audit(NamedTuple):
     """Extremes over all samples of one trajectory; rates by time, the rest over the rollout."""
 
-    energy_rate: Float[Array, " time"]
-    entropy_rate: Float[Array, " time"]
-    energy_drift: Float[Array, ""]
-    entropy_step: Float[Array, ""]
-    energy_low: Float[Array, ""]
-    energy_high: Float[Array, ""]
+    energy_rate: Float[Any, " time"]
+    entropy_rate: Float[Any, " time"]
+    energy_drift: Float[Any, ""]
+    entropy_step: Float[Any, ""]
+    energy_low: Float[Any, ""]
+    energy_high: Float[Any, ""]
+    entropy_low: Float[Any, ""]
+    entropy_high: Float[Any, ""]
 
 
 class Summary(NamedTuple):
     """One trajectory, or many along a leading axis. The prescribed first record is left out."""
 
-    mean: Float[Array, "time variable"]
-    std: Float[Array, "time variable"]
-    crps: Float[Array, " variable"]
-    crps_fair: Float[Array, " variable"]
-    energy_score: Float[Array, ""]
-    energy_score_fair: Float[Array, ""]
-    inside: Float[Array, "level variable"]
-    width: Float[Array, "level variable"]
-    ranks: Float[Array, "variable bin"]
+    mean: Float[Any, "time variable"]
+    std: Float[Any, "time variable"]
+    crps: Float[Any, " variable"]
+    crps_fair: Float[Any, " variable"]
+    energy_score: Float[Any, ""]
+    energy_score_fair: Float[Any, ""]
+    inside: Float[Any, "level variable"]
+    width: Float[Any, "level variable"]
+    ranks: Float[Any, "variable bin"]
     audit: Audit
 
 
@@ -65,7 +67,7 @@ def evaluate(
     method: AbstractMethod,
     coordinates: Coordinates,
     data: Trajectories,
-    indices: Float[Array, "sample k"],
+    indices: Float[Any, "sample k"],
     *,
     keep: int = 0,
     report: Callable[[int], None] = lambda trajectories: None,
@@ -91,9 +93,11 @@ def evaluate(
         else:
             summaries.append(summarise_many(states, laws, truth, levels))
         if keep in chosen:
-            one = jax.tree.map(lambda a: np.asarray(a[keep - chosen.start]), (states, laws))
-            kept = one
+            row = keep - chosen.start
+            kept = jax.tree.map(lambda a, row=row: np.asarray(a[row]), (states, laws))
         report(len(chosen))
+    if kept is None:
+        raise ValueError(f"there is no trajectory {keep} among {len(data)}.")
     return Evaluation(_concatenate(summaries), tuple(diverged), *kept)
 
 
@@ -156,6 +160,8 @@ def _audit(laws: Laws) -> Audit:
         entropy_step=jnp.min(jnp.diff(laws.entropy, axis=1)),
         energy_low=jnp.min(laws.energy),
         energy_high=jnp.max(laws.energy),
+        entropy_low=jnp.min(laws.entropy),
+        entropy_high=jnp.max(laws.entropy),
     )
 
 

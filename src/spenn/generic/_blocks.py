@@ -6,12 +6,13 @@ parts are functions of one state in scaled coordinates.
 
 import abc
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..networks import MLP, PICNN, AbstractTensor, Tensor
+from ..networks import MLP, PICNN, Tensor
 from ._assembly import degenerate_action, restricted_action
 
 State = Float[Array, " d"]
@@ -44,7 +45,7 @@ class AbstractDissipation(eqx.Module):
 class LearnedPotential(AbstractPotential):
     """An MLP, or an MLP with its epinet at one index."""
 
-    network: Callable[[State], Float[Array, " 1"]]
+    network: Any
 
     def __call__(self, x):
         """Value at one state."""
@@ -52,10 +53,10 @@ class LearnedPotential(AbstractPotential):
 
 
 class LearnedPoisson(AbstractPoisson):
-    """An MLP for the raw operator and one global tensor, made skew and degenerate by assembly."""
+    """An MLP for the raw operator and a `Tensor`, made skew and degenerate by assembly."""
 
-    network: Callable[[State], Float[Array, " d*d"]]
-    tensor: AbstractTensor
+    network: Any
+    tensor: Any
 
     def __call__(self, x, entropy_slope, vector):
         """Action on one vector."""
@@ -66,7 +67,7 @@ class LearnedPoisson(AbstractPoisson):
 class LearnedDissipation(AbstractDissipation):
     """A PICNN, or a PICNN with its epinet at one index."""
 
-    network: Callable[[State, State], Float[Array, " 1"]]
+    network: Any
 
     def __call__(self, x, y):
         """Value at one state and one conjugate variable."""

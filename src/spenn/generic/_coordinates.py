@@ -8,8 +8,10 @@ scale * xi` and `t = time_unit * tau`, the blocks in the new coordinates are
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
@@ -45,7 +47,11 @@ class Coordinates(eqx.Module):
         """The user's units themselves."""
         return cls.of(np.zeros(size), np.ones(size), 1.0)
 
-    def scaled(self, x: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
+    def on_host(self) -> "Coordinates":
+        """The same map for NumPy arrays, in double precision: nothing is rounded before scaling."""
+        return jax.tree.map(lambda a: np.asarray(a, np.float64), self)
+
+    def scaled(self, x: Float[Any, "*n d"]) -> Float[Any, "*n d"]:
         """User's state to model's state."""
         return (x - self.offset) / self.scale
 
@@ -53,7 +59,7 @@ class Coordinates(eqx.Module):
         """Model's state to user's state."""
         return self.offset + self.scale * xi
 
-    def scaled_velocity(self, velocity: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
+    def scaled_velocity(self, velocity: Float[Any, "*n d"]) -> Float[Any, "*n d"]:
         """User's velocity to model's velocity."""
         return velocity * (self.time_unit / self.scale)
 

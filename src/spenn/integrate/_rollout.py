@@ -1,7 +1,7 @@
 """Many steps of one vector field, from one state."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -14,17 +14,17 @@ from ._steppers import State, Velocity, rk4
 class Laws(NamedTuple):
     """What the two laws speak about, along one rollout."""
 
-    energy: Float[Array, " time"]
-    entropy: Float[Array, " time"]
-    energy_rate: Float[Array, " time"]
-    entropy_rate: Float[Array, " time"]
+    energy: Float[Any, " time"]
+    entropy: Float[Any, " time"]
+    energy_rate: Float[Any, " time"]
+    entropy_rate: Float[Any, " time"]
 
 
 def rollout(
     step: Callable[[Velocity, State, Float[Array, ""]], State],
     velocity: Velocity,
     x: State,
-    steps: Float[Array, " steps"],
+    steps: Float[Any, " steps"],
 ) -> Float[Array, "steps+1 d"]:
     """States at the start and after each of the given time steps."""
 

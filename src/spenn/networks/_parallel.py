@@ -1,7 +1,8 @@
 """Several networks of one shape, side by side in one network with block-diagonal weights.
 
 A `vmap` over many narrow networks turns into batched products of tiny matrices, which run at a
-twentieth of the speed of one plain product on a CPU. The zeros of a block-diagonal matrix cost less.
+twentieth of the speed of one plain product on a CPU. The zeros of a block-diagonal matrix cost
+less.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ def parallel_picnns(networks: Sequence[PICNN]) -> PICNN:
         inputs = [first.slopes_gate.weight, first.shift.weight]
         inputs += [] if first.mix is None else [first.mix.root]
         # A single convex layer has no free path of its own: its readout gate reads the input too.
-        return inputs + [n.condition[0].weight if n.condition else n.mix_gate.weight]
+        return [*inputs, n.condition[0].weight if n.condition else n.mix_gate.weight]
 
     return _join(networks, on_common_inputs)
 

@@ -10,7 +10,7 @@ from ._activation import product
 
 
 class AbstractTensor(eqx.Module):
-    """A tensor `B` (d, d, d) by what it does; forming it for every realisation would cost memory."""
+    """A tensor `B` (d, d, d), known by what it does: one per realisation would fill the memory."""
 
     @abc.abstractmethod
     def contract(self, matrix: Float[Array, "d d"]) -> Float[Array, " d"]:

@@ -10,6 +10,7 @@ from ._scale import RANGE as RANGE
 from ._scale import correction as correction
 from ._soap import scale_by_soap as scale_by_soap
 from ._soap import soap as soap
+from ._stages import BLOCKS as BLOCKS
 from ._stages import Physics as Physics
 from ._stages import base_steps as base_steps
 from ._stages import fit_base as fit_base

@@ -17,8 +17,9 @@ SPEED_FLOOR = 0.3
 def make_samples(data: Trajectories, coordinates: Coordinates) -> Samples:
     """All records of all trajectories, scaled and weighted."""
     size = data.states.shape[-1]
-    states = np.asarray(coordinates.scaled(data.states.reshape(-1, size)))
-    velocities = np.asarray(coordinates.scaled_velocity(data.derivatives.reshape(-1, size)))
+    exact = coordinates.on_host()
+    states = exact.scaled(data.states.reshape(-1, size))
+    velocities = exact.scaled_velocity(data.derivatives.reshape(-1, size))
     arrays = (states, velocities, loss_weights(velocities))
     return Samples(*(jnp.asarray(a, float) for a in arrays))
 
@@ -28,8 +29,8 @@ def loss_weights(velocities: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d
 
     Components count with their spread to the power of -1.5, between none (0) and full (-2)
     normalisation. States count with one over their squared speed, floored at 0.3 of its root mean
-    square: residuals then are relative errors where the system moves, and trajectories near rest are
-    learned as well as those far from it.
+    square: residuals then are relative errors where the system moves, and trajectories near rest
+    are learned as well as those far from it.
     """
     spread = velocities.std(0)
     spread = np.where(spread > 0, spread, 1.0)

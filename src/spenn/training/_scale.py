@@ -1,8 +1,8 @@
 """The prior scale `w`, found on held-out trajectories.
 
-Spread is proportional to `w` when the epinet is trained anew at each `w`, so one pilot tells how far
-off it is. The target is that the normal 95 % interval holds 95 % of the entries of the variable that is
-covered worst, which puts the others between there and 100 %.
+Spread is proportional to `w` when the epinet is trained anew at each `w`, so one pilot tells how
+far off it is. The target is that two standard deviations hold 95 % of the entries of a variable, on
+the geometric mean over variables: there is one `w` for all of them.
 """
 
 import numpy as np

@@ -2,8 +2,9 @@
 
 For a matrix parameter with gradient `G`, running averages `L` of `G G^T` and `R` of `G^T G` have
 eigenvectors `U`, `V`. Adam acts on `U^T G V` and its step is turned back. The second moment is
-updated every step; the momentum is kept in the original coordinates, so it turns with the basis; the
-basis is refreshed every few steps by one step of orthogonal iteration. Vectors and scalars get Adam.
+updated every step; the momentum is kept in the original coordinates, so it turns with the basis;
+the basis is refreshed every few steps by one step of orthogonal iteration. Vectors and scalars get
+Adam.
 
 Parameters of one shape are stacked and treated together: thirty tiny factorisations one by one cost
 more than the rest of a training step.
@@ -41,7 +42,7 @@ class VectorState(NamedTuple):
 class SoapState(NamedTuple):
     """State of `scale_by_soap`."""
 
-    count: Int[Array, ""]
+    step: Int[Array, ""]
     matrices: dict[str, MatrixState]
     vectors: VectorState
 
@@ -68,21 +69,21 @@ def scale_by_soap(
     def update(updates, state, params=None):
         del params
         gradients, vector = _gather(updates)
-        count = state.count + 1
-        correct = (1 - b1**count, 1 - b2**count)
+        step = state.step + 1
+        correct = (1 - b1**step, 1 - b2**step)
         steps, matrices = {}, {}
         for shape, gradient in gradients.items():
             steps[shape], matrices[shape] = _matrix_step(
                 gradient, state.matrices[shape], b1, b2, eps, correct
             )
-        step, vectors = _vector_step(vector, state.vectors, b1, b2, eps, correct)
+        change, vectors = _vector_step(vector, state.vectors, b1, b2, eps, correct)
         matrices = lax.cond(
-            state.count % refresh_every == 0,
+            state.step % refresh_every == 0,
             lambda ms: {shape: _refresh(m) for shape, m in ms.items()},
             lambda ms: ms,
             matrices,
         )
-        return _scatter(updates, steps, step), SoapState(count, matrices, vectors)
+        return _scatter(updates, steps, change), SoapState(step, matrices, vectors)
 
     return optax.GradientTransformation(init, update)
 

@@ -1,0 +1,43 @@
+"""Learn GENERIC dynamics from data, with uncertainty that keeps both laws of thermodynamics."""
+
+import importlib
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .config import FitConfig as FitConfig
+    from .data import Trajectories as Trajectories
+    from .files import load as load
+    from .fit import add_uncertainty as add_uncertainty
+    from .fit import fit as fit
+    from .fit import fit_deterministic as fit_deterministic
+    from .model import Forecast as Forecast
+    from .model import Model as Model
+    from .systems import simulate as simulate
+    from .training import Physics as Physics
+
+try:
+    __version__ = version("spenn")
+except PackageNotFoundError:  # run from a source tree that is not installed
+    __version__ = "0.1.0+source"
+
+# Loaded on first use, so that `spenn --help` answers without waiting for JAX.
+_PUBLIC = {
+    "FitConfig": ".config",
+    "Forecast": ".model",
+    "Model": ".model",
+    "Physics": ".training",
+    "Trajectories": ".data",
+    "add_uncertainty": ".fit",
+    "fit": ".fit",
+    "fit_deterministic": ".fit",
+    "load": ".files",
+    "simulate": ".systems",
+}
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str):
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'spenn' has no attribute {name!r}")
+    return getattr(importlib.import_module(_PUBLIC[name], __name__), name)

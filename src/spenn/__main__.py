@@ -1,0 +1,5 @@
+"""`python -m spenn`."""
+
+from .cli import main
+
+main()

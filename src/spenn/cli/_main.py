@@ -1,0 +1,116 @@
+"""`spenn`: commands, their help, and one clear sentence for every bad input.
+
+JAX is imported inside the commands, so that `--help` answers at once.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="spenn",
+    help="Learn dynamics that obey both laws of thermodynamics, and say how sure to be of them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def _root() -> None:
+    """Keep `run` a command of its own while it is the only one."""
+
+
+@app.command(
+    epilog="Example:  spenn run oscillator --preset quick --methods all --out runs/oscillator"
+)
+def run(
+    system: Annotated[str, typer.Argument(help="oscillator")],
+    preset: Annotated[str, typer.Option(help="quick: two CPU cores; paper: a GPU.")] = "quick",
+    reference: Annotated[
+        str, typer.Option(help="Integrator of the data: paper or converged.")
+    ] = "paper",
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="spenn-half-normal, spenn-uniform, spenn-exponential, several with commas, or all."
+        ),
+    ] = "spenn-half-normal",
+    samples: Annotated[int | None, typer.Option(help="Realisations per trajectory.")] = None,
+    seed: Annotated[int, typer.Option(help="Fixes data, training and samples.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
+) -> None:
+    """Run a system of the paper from data to calibrated scores."""
+    from dataclasses import replace
+
+    from ..experiment import METHODS
+    from ..experiment import preset as sizes
+
+    base = sizes(preset)
+    chosen = METHODS if methods == "all" else tuple(m.strip() for m in methods.split(","))
+    config = replace(
+        base,
+        system=system,
+        preset=preset,
+        reference=reference,
+        methods=chosen,
+        samples=base.samples if samples is None else samples,
+        seed=seed,
+    )
+    out = Path("runs") / system if out is None else out
+    _run(config, out)
+
+
+def _run(config, out: Path) -> None:
+    from rich.console import Console
+
+    from ..experiment._write import prepare, write
+
+    prepare(out)
+    _use_compilation_cache()
+    from ..experiment._run import run as run_experiment
+    from ..report import Progress, print_tables
+
+    console = Console()
+    with Progress(console) as progress:
+        outcome = run_experiment(config, progress)
+    write(outcome, config, out)
+    print_tables(outcome.results, console)
+    console.print(f"Results, model, configuration and figures are in {out}.")
+
+
+def _use_compilation_cache() -> None:
+    """Keep compiled programs between runs, where the user has not said otherwise."""
+    import jax
+
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        jax.config.update("jax_compilation_cache_dir", str(home / "spenn" / "jax"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def main() -> None:
+    """Entry point: bad input ends with one sentence and exit code 2."""
+    try:
+        app(standalone_mode=False)
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("interrupted; nothing was written.", 130)
+    except ValueError as error:
+        _fail(str(error), 2)
+    except Exception as error:
+        # Errors of the parser (unknown option, missing argument) know how to say what is wrong.
+        sentence = getattr(error, "format_message", None)
+        if sentence is None:
+            raise
+        _fail(sentence(), 2)
+
+
+def _fail(sentence: str, code: int) -> None:
+    print(f"spenn: {sentence}", file=sys.stderr)
+    sys.exit(code)

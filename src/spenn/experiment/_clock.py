@@ -1,0 +1,40 @@
+"""Where the seconds go."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import jax.monitoring
+
+_COMPILE_EVENTS = (
+    "/jax/core/compile/jaxpr_trace_duration",
+    "/jax/core/compile/jaxpr_to_mlir_module_duration",
+    "/jax/core/compile/backend_compile_duration",
+)
+
+
+class Clock:
+    """Seconds by stage, and the share of them that went into tracing and compilation."""
+
+    def __init__(self):
+        """Start the clock and listen to JAX's own timings."""
+        self.start = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+        self.compile = 0.0
+        jax.monitoring.register_event_duration_secs_listener(self._listen)
+
+    def _listen(self, event: str, duration: float, /, **_: str | int):
+        if event in _COMPILE_EVENTS:
+            self.compile += duration
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time spent inside to one stage."""
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+    @property
+    def total(self) -> float:
+        """Seconds since the clock was started."""
+        return time.perf_counter() - self.start

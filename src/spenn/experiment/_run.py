@@ -1,0 +1,245 @@
+"""One run: data, base, epinets, forecasts, calibration, scores."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import __version__
+from ..calibrate import Conformal
+from ..data import Trajectories
+from ..epinet import INDICES
+from ..fit import add_uncertainty, fit_deterministic
+from ..forecast import LEVELS, Evaluation, Summary, evaluate
+from ..generic import Coordinates, Deterministic
+from ..model import Calibration, Model
+from ..report import MethodView, RunView
+from ..systems import SYSTEMS, System, simulate
+from ..training import base_steps
+from . import _results as results
+from ._clock import Clock
+from ._config import RunConfig
+
+Report = Callable[[str, int, int, float], None]
+SHOWN_DRAWS = 12
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that a run leaves behind."""
+
+    results: dict
+    model: Model
+    view: RunView
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Training data, and all trajectories to forecast in one list."""
+
+    train: Trajectories
+    calibration: Trajectories
+    test: Trajectories
+    outside: Trajectories
+
+    @property
+    def forecast(self) -> Trajectories:
+        parts = (self.calibration, self.test, self.outside)
+        states, derivatives = (
+            np.concatenate([getattr(p, name) for p in parts]) for name in ("states", "derivatives")
+        )
+        return replace(self.test, states=states, derivatives=derivatives)
+
+    def parts(self, summary: Summary) -> tuple[Summary, ...]:
+        """Split a summary of `forecast` as the data are split."""
+        edges = np.cumsum([len(self.calibration), len(self.test)])
+        pieces = jax.tree.map(lambda a: np.split(a, edges), summary)
+        leaf = lambda node: isinstance(node, list)  # noqa: E731
+        return tuple(jax.tree.map(lambda p, i=i: p[i], pieces, is_leaf=leaf) for i in range(3))
+
+
+def run(config: RunConfig, report: Report = lambda stage, done, total, loss: None) -> Outcome:
+    """Run one system from data to scores."""
+    clock = Clock()
+    system = SYSTEMS[config.system]
+    with clock.stage("data"):
+        data = make_data(system, config)
+    with clock.stage("train_base"):
+        total = base_steps(config.fit)
+        base = fit_deterministic(
+            data.train,
+            config.seed,
+            config.fit,
+            report=lambda stage, steps, loss: report("base", steps, total, loss),
+        )
+    floor = _floor(system, data)
+    entries, views, model = {}, [], base
+    entries["base"], view = _deterministic(base, data, clock)
+    views.append(view)
+    for method in config.methods:
+        model, entries[method], view = _probabilistic(method, base, data, config, clock, report)
+        views.append(view)
+    return Outcome(
+        _document(system, config, data, floor, entries),
+        model,
+        _run_view(system, data, floor, views),
+    )
+
+
+def make_data(system: System, config: RunConfig) -> _Data:
+    """Reference data of a run: the paper's sets and one out of distribution."""
+    rng = np.random.default_rng(config.seed)
+    inside = system.draw(rng, sum(system.split))
+    outside = system.draw_outside(rng, config.outside)
+    everything = simulate(system, np.concatenate([inside, outside]), config.reference)
+    return _Data(*everything.split(*system.split, config.outside))
+
+
+def _floor(system: System, data: _Data) -> dict:
+    """Exact physics through the same protocol: RK4 at the data's step, in the same precision."""
+    exact = Deterministic(system.exact().blocks)
+    units = Coordinates.identity(len(system.names))
+    summary = evaluate(exact, units, data.test, jnp.zeros((1, 0))).summary
+    scores = results.accuracy(system.names, summary.mean, data.test.states[:, 1:])
+    scores["rl2e"] = {name: value["median"] for name, value in scores["rl2e"].items()}
+    return scores
+
+
+def _deterministic(base: Model, data: _Data, clock: Clock):
+    with clock.stage("forecast_base"):
+        evaluation = evaluate(base.method, base.coordinates, data.test, base.draw(1))
+    summary = evaluation.summary
+    entry = {
+        "samples": 1,
+        **results.accuracy(base.names, summary.mean, data.test.states[:, 1:]),
+        "laws": results.laws(summary, evaluation.diverged),
+        "seconds": {
+            "train_base": clock.seconds["train_base"],
+            "forecast": clock.seconds["forecast_base"],
+        },
+    }
+    return entry, _method_view("base", base, entry, evaluation, summary, None)
+
+
+def _probabilistic(method: str, base: Model, data: _Data, config, clock: Clock, report: Report):
+    compiled, stages = clock.compile, (f"train {method}", f"forecast {method}")
+    fit = replace(config.fit, index=method.removeprefix("spenn-"))
+    assert fit.index in INDICES
+    with clock.stage(stages[0]):
+        model = add_uncertainty(
+            base,
+            data.train,
+            config.seed,
+            fit,
+            report=lambda stage, steps, loss: report(method, steps, fit.epinet_steps, loss),
+        )
+    everything = data.forecast
+    with clock.stage(stages[1]):
+        evaluation = evaluate(
+            model.method,
+            model.coordinates,
+            everything,
+            model.draw(config.samples, config.seed),
+            keep=len(data.calibration),
+            report=lambda done: report(f"forecast {method}", done, len(everything), np.nan),
+        )
+        calibration, test, outside = data.parts(evaluation.summary)
+        conformal = Conformal.fit(
+            jnp.asarray(calibration.mean),
+            jnp.asarray(calibration.std),
+            jnp.asarray(data.calibration.states[:, 1:], float),
+        )
+    truth = data.test.states[:, 1:]
+    train_base, train, forecast = (clock.seconds[s] for s in ("train_base", *stages))
+    entry = {
+        "samples": config.samples,
+        "prior_scale": model.prior_scale,
+        **results.accuracy(model.names, test.mean, truth),
+        **results.uncertainty(model.names, test, truth, conformal),
+        "spread_outside": results.spread_ratio(model.names, outside, test),
+        "laws": results.laws(evaluation.summary, evaluation.diverged),
+        "seconds": {
+            "train_base": train_base,
+            "train_epinet": train,
+            "forecast": forecast,
+            "compile": clock.compile - compiled,
+            "total": train_base + train + forecast,
+        },
+    }
+    model = replace(model, calibration=Calibration(data.test.times, conformal))
+    return model, entry, _method_view(method, model, entry, evaluation, test, conformal)
+
+
+def _method_view(name, model: Model, entry, evaluation: Evaluation, test: Summary, conformal):
+    """What the figures show of one method: the first test trajectory, and all scores."""
+    names, laws = model.names, evaluation.laws
+    finite = np.isfinite(evaluation.states).all((1, 2))
+    mean, std = test.mean[0], test.std[0]
+    initial = evaluation.states[0, :1]
+    bounds = (None, None)
+    if conformal is not None:
+        bounds = conformal.interval(jnp.asarray(mean), jnp.asarray(std), 0.95)
+        bounds = tuple(np.concatenate([initial, np.asarray(b)]) for b in bounds)
+    coverage = entry.get("coverage", {})
+    curves = {
+        kind: np.array([coverage[kind][n] for n in names]).T if coverage else None
+        for kind in ("raw", "calibrated")
+    }
+    audit = test.audit
+    energy_range = float(audit.energy_high.max() - audit.energy_low.min())
+    return MethodView(
+        name=name,
+        samples=entry["samples"],
+        mean=np.concatenate([initial, mean]),
+        std=np.concatenate([np.zeros_like(initial), std]),
+        lower=bounds[0],
+        upper=bounds[1],
+        draws=evaluation.states[finite][:SHOWN_DRAWS] if conformal is not None else None,
+        levels=np.array(LEVELS) if coverage else None,
+        coverage_raw=curves["raw"],
+        coverage_calibrated=curves["calibrated"],
+        coverage_simultaneous=np.array(coverage["simultaneous"]) if coverage else None,
+        rl2e=np.array([entry["rl2e"][n]["per_trajectory"] for n in names]).T,
+        energy_rate=np.quantile(laws.energy_rate[finite], (0.025, 0.5, 0.975), 0) / energy_range,
+        entropy_rate_min=laws.entropy_rate[finite].min(0),
+    )
+
+
+def _run_view(system: System, data: _Data, floor: dict, views: list[MethodView]) -> RunView:
+    return RunView(
+        title=system.title,
+        names=system.names,
+        labels=system.labels,
+        times=data.test.times,
+        truth=data.test.states[0],
+        calibration_trajectories=len(data.calibration),
+        floor_rl2e=np.array([floor["rl2e"][n] for n in system.names]),
+        methods=tuple(views),
+    )
+
+
+def _document(system: System, config: RunConfig, data: _Data, floor: dict, entries: dict) -> dict:
+    return {
+        "system": system.name,
+        "preset": config.preset,
+        "seed": config.seed,
+        "environment": {
+            "spenn": __version__,
+            "jax": jax.__version__,
+            "device": jax.devices()[0].device_kind,
+        },
+        "reference": config.reference,
+        "data": {
+            "train": len(data.train),
+            "calibration": len(data.calibration),
+            "test": len(data.test),
+            "outside": len(data.outside),
+            "steps": system.records - 1,
+            "dt": system.dt,
+        },
+        "floor": floor,
+        "methods": entries,
+        "paper": system.paper,
+    }

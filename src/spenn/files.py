@@ -1,0 +1,187 @@
+"""Model files and atomic writing.
+
+A `.spenn` file is a safetensors file. Its metadata hold one JSON manifest: format, names,
+configuration, and a SHA-256 digest over manifest and tensors. Reading one runs no code from it.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import safetensors.numpy
+
+from .calibrate import Conformal
+from .config import FitConfig
+from .epinet import INDICES, SPENN, attach
+from .generic import Coordinates, Deterministic
+from .model import Calibration, Model
+from .training import BLOCKS, Physics
+
+FORMAT = 1
+LARGEST_HEADER = 10_000_000
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it is, at any moment, the old one or the new one."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def save_model(model: Model, path: Path) -> None:
+    """Write a model to one file."""
+    tensors = _tensors({"coordinates": model.coordinates, "method": model.method})
+    if model.calibration is not None:
+        tensors["calibration.times"] = np.asarray(model.calibration.times)
+        tensors |= _tensors({"calibration": model.calibration.conformal})
+    manifest = {
+        "format": FORMAT,
+        "kind": "spenn" if isinstance(model.method, SPENN) else "base",
+        "names": list(model.names),
+        "config": asdict(model.config),
+        "known": _known(model),
+    }
+    text = json.dumps(manifest, sort_keys=True)
+    metadata = {"spenn": text, "sha256": _digest(text, tensors)}
+    write_atomically(path, safetensors.numpy.save(tensors, metadata))
+
+
+def load(path: str | Path, physics: Physics | None = None) -> Model:
+    """Read a model; `physics` gives the known functions again, which no file can hold."""
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
+    manifest, text, digest = _manifest(path, content)
+    physics = _physics(path, manifest, physics)
+    config = FitConfig(**manifest["config"])
+    skeleton = eqx.filter_eval_shape(_skeleton, manifest, config, physics)
+    try:
+        tensors = safetensors.numpy.load(content)
+    except Exception as error:
+        raise ValueError(f"{path} is damaged: {error}.") from None
+    if _digest(text, tensors) != digest:
+        raise ValueError(f"{path} is damaged: its content does not have the digest it states.")
+    filled = _fill(path, skeleton, tensors)
+    calibration = _calibration(tensors)
+    names = tuple(manifest["names"])
+    return Model(names, filled["coordinates"], filled["method"], config, calibration)
+
+
+def _known(model: Model) -> dict[str, list[str]]:
+    """Which blocks have known and which have learned parts."""
+    from .generic import KnownDissipation, KnownPoisson, KnownPotential
+
+    known = (KnownDissipation, KnownPoisson, KnownPotential)
+    return {
+        name: ["known" if isinstance(p, known) else "learned" for p in getattr(model.blocks, name)]
+        for name in BLOCKS
+    }
+
+
+def _tensors(tree) -> dict[str, np.ndarray]:
+    leaves, _ = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, eqx.is_array))
+    return {_name(where): np.asarray(leaf) for where, leaf in leaves}
+
+
+def _name(where) -> str:
+    keys = (getattr(k, "name", getattr(k, "key", getattr(k, "idx", k))) for k in where)
+    return ".".join(str(k) for k in keys)
+
+
+def _digest(text: str, tensors: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        array = np.ascontiguousarray(tensors[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _manifest(path: Path, content: bytes):
+    """Manifest, its text and the stated digest, with sizes checked before anything is parsed."""
+    size = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or size > min(LARGEST_HEADER, len(content) - 8):
+        raise ValueError(f"{path} is not a spenn model file, or it is cut short.")
+    try:
+        metadata = json.loads(content[8 : 8 + size])["__metadata__"]
+        text, digest = metadata["spenn"], metadata["sha256"]
+        manifest = json.loads(text)
+        version = manifest["format"]
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{path} is not a spenn model file.") from None
+    if version != FORMAT:
+        raise ValueError(
+            f"{path} has format {version} and this spenn reads format {FORMAT}: update spenn."
+        )
+    return manifest, text, digest
+
+
+def _physics(path: Path, manifest, physics: Physics | None) -> Physics:
+    needed = [name for name, parts in manifest["known"].items() if "known" in parts]
+    learned = tuple(name for name, parts in manifest["known"].items() if "learned" in parts)
+    if physics is None and not needed:
+        return Physics(learned=learned)
+    if physics is None or any(getattr(physics, name) is None for name in needed):
+        raise ValueError(
+            f"{path} holds a model with a known {' and '.join(needed)}: pass the functions again, "
+            "as spenn.load(path, physics=...)."
+        )
+    return physics
+
+
+def _skeleton(manifest, config: FitConfig, physics: Physics):
+    """A model of the right shape; evaluated for its shapes alone."""
+    size = len(manifest["names"])
+    key = jax.random.key(0)
+    coordinates = Coordinates.identity(size)
+    blocks = physics.blocks(coordinates, size, config.width, config.depth, key=key)
+    if manifest["kind"] == "base":
+        return {"coordinates": coordinates, "method": Deterministic(blocks)}
+    method = attach(
+        blocks,
+        INDICES[config.index](),
+        dimension=config.dimension,
+        width=config.epinet_width,
+        depth=config.epinet_depth,
+        amplitude=0.0,
+        centred=config.centred,
+        key=key,
+    )
+    return {"coordinates": coordinates, "method": method}
+
+
+def _fill(path: Path, skeleton, tensors):
+    def leaf(where, shape):
+        if not isinstance(shape, jax.ShapeDtypeStruct):
+            return shape
+        array = tensors.get(_name(where))
+        if array is None or array.shape != shape.shape:
+            raise ValueError(f"{path} does not fit its own description at {_name(where)}.")
+        return jnp.asarray(array)
+
+    return jax.tree_util.tree_map_with_path(leaf, skeleton)
+
+
+def _calibration(tensors) -> Calibration | None:
+    if "calibration.times" not in tensors:
+        return None
+    scores, maxima = (jnp.asarray(tensors[f"calibration.{n}"]) for n in ("scores", "maxima"))
+    return Calibration(tensors["calibration.times"], Conformal(scores, maxima))
