@@ -13,11 +13,19 @@ learnable branch measured in units of `w`; it makes `w` a knob that can be turne
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..networks import MLP, PICNN, AbstractTensor, Tensor, parallel_mlps, parallel_picnns
+from ..networks import (
+    MLP,
+    PICNN,
+    AbstractTensor,
+    Tensor,
+    normal,
+    parallel_mlps,
+    parallel_picnns,
+    split,
+)
 
 Index = Float[Array, " k"]
 
@@ -35,7 +43,7 @@ class Epinet(eqx.Module):
 
     def __init__(self, base: MLP, dimension: int, width: int, depth: int, *, key: PRNGKeyArray):
         """Attach an epinet for an index of `dimension` components to a network."""
-        learn_key, *prior_keys = jax.random.split(key, dimension + 1)
+        learn_key, *prior_keys = split(key, dimension + 1)
         out_size, base_width = base.readout.weight.shape
         in_size = base_width + base.layers[0].weight.shape[1]
         # The learnable readout starts at zero: training starts from the prior alone.
@@ -87,7 +95,7 @@ class ConvexEpinet(eqx.Module):
 
     def __init__(self, base: PICNN, dimension: int, width: int, depth: int, *, key: PRNGKeyArray):
         """Attach an epinet for an index of `dimension` components to a network."""
-        learn_key, *prior_keys = jax.random.split(key, dimension + 1)
+        learn_key, *prior_keys = split(key, dimension + 1)
         state_size = base.layers[0].shift.weight.shape[1]
         convex_size = base.layers[0].slopes.weight.shape[1]
 
@@ -148,7 +156,7 @@ class GlobalEpinet(eqx.Module):
     def __init__(self, base: Float[Array, "*shape"], dimension: int, *, key: PRNGKeyArray):
         """Attach an epinet for an index of `dimension` components to an array."""
         self.learn = jnp.zeros((dimension, *base.shape), base.dtype)
-        self.prior = jax.random.normal(key, (dimension, *base.shape), base.dtype)
+        self.prior = normal(key, (dimension, *base.shape)).astype(base.dtype)
         self.unit = jnp.ones((), base.dtype)
 
     @property

@@ -7,7 +7,7 @@ import jax
 import jax.core
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from ..generic import (
     AbstractMethod,
@@ -17,6 +17,7 @@ from ..generic import (
     LearnedPoisson,
     LearnedPotential,
 )
+from ..networks import split
 from ._epinet import (
     ConvexEpinet,
     Epinet,
@@ -108,7 +109,7 @@ def attach(
     dimension: int,
     width: int,
     depth: int,
-    amplitude: float,
+    amplitude: Float[ArrayLike, ""],
     centred: bool = True,
     key: PRNGKeyArray,
 ) -> SPENN:
@@ -119,7 +120,7 @@ def attach(
             case LearnedPotential():
                 return Epinet(part.network, dimension, width, depth, key=key)
             case LearnedPoisson():
-                network_key, tensor_key = jax.random.split(key)
+                network_key, tensor_key = split(key, 2)
                 return PoissonEpinet(
                     Epinet(part.network, dimension, width, depth, key=network_key),
                     GlobalEpinet(part.tensor.entries, dimension, key=tensor_key),
@@ -129,7 +130,7 @@ def attach(
             case _:
                 return None
 
-    keys = jax.random.split(key, len(BLOCKS))
+    keys = split(key, len(BLOCKS))
     epinets = Epinets(
         *(
             tuple(epinet(p, jax.random.fold_in(k, i)) for i, p in enumerate(getattr(base, name)))

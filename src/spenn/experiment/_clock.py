@@ -23,9 +23,9 @@ class Clock:
         self.compile = 0.0
         jax.monitoring.register_event_duration_secs_listener(self._listen)
 
-    def _listen(self, event: str, duration: float, /, **_: str | int):
+    def _listen(self, event: str, duration_secs: float, **_: str | int):
         if event in _COMPILE_EVENTS:
-            self.compile += duration
+            self.compile += duration_secs
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

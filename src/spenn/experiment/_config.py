@@ -45,6 +45,6 @@ class RunConfig:
 def preset(name: str) -> RunConfig:
     """Sizes for two CPU cores (`quick`) or the paper's own (`paper`, meant for a GPU)."""
     if name == "paper":
-        return RunConfig("oscillator", preset=name, samples=2000, outside=38)
+        return RunConfig("oscillator", preset=name, samples=2000, fit=FitConfig(steps=6000))
     fit = FitConfig(steps=3000, batch=1024)
     return replace(RunConfig("oscillator"), preset=name, fit=fit)

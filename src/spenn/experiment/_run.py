@@ -9,18 +9,19 @@ import numpy as np
 
 from .. import __version__
 from ..calibrate import Conformal
-from ..data import Trajectories
 from ..epinet import INDICES
 from ..fit import add_uncertainty, fit_deterministic
 from ..forecast import LEVELS, Evaluation, Summary, evaluate
 from ..generic import Coordinates, Deterministic
 from ..model import Calibration, Model
 from ..report import MethodView, RunView
-from ..systems import SYSTEMS, System, simulate
+from ..systems import SYSTEMS, System
 from ..training import base_steps
 from . import _results as results
 from ._clock import Clock
 from ._config import RunConfig
+from ._data import RunData, make_data
+from ._rehearsal import Rehearsal
 
 Report = Callable[[str, int, int, float], None]
 SHOWN_DRAWS = 12
@@ -35,37 +36,13 @@ class Outcome:
     view: RunView
 
 
-@dataclass(frozen=True)
-class _Data:
-    """Training data, and all trajectories to forecast in one list."""
-
-    train: Trajectories
-    calibration: Trajectories
-    test: Trajectories
-    outside: Trajectories
-
-    @property
-    def forecast(self) -> Trajectories:
-        parts = (self.calibration, self.test, self.outside)
-        states, derivatives = (
-            np.concatenate([getattr(p, name) for p in parts]) for name in ("states", "derivatives")
-        )
-        return replace(self.test, states=states, derivatives=derivatives)
-
-    def parts(self, summary: Summary) -> tuple[Summary, ...]:
-        """Split a summary of `forecast` as the data are split."""
-        edges = np.cumsum([len(self.calibration), len(self.test)])
-        pieces = jax.tree.map(lambda a: np.split(a, edges), summary)
-        leaf = lambda node: isinstance(node, list)  # noqa: E731
-        return tuple(jax.tree.map(lambda p, i=i: p[i], pieces, is_leaf=leaf) for i in range(3))
-
-
 def run(config: RunConfig, report: Report = lambda stage, done, total, loss: None) -> Outcome:
     """Run one system from data to scores."""
     clock = Clock()
     system = SYSTEMS[config.system]
     with clock.stage("data"):
         data = make_data(system, config)
+    rehearsal = Rehearsal(config, data)
     with clock.stage("train_base"):
         total = base_steps(config.fit)
         base = fit_deterministic(
@@ -74,6 +51,7 @@ def run(config: RunConfig, report: Report = lambda stage, done, total, loss: Non
             config.fit,
             report=lambda stage, steps, loss: report("base", steps, total, loss),
         )
+    rehearsal.wait()
     floor = _floor(system, data)
     entries, views, model = {}, [], base
     entries["base"], view = _deterministic(base, data, clock)
@@ -88,16 +66,7 @@ def run(config: RunConfig, report: Report = lambda stage, done, total, loss: Non
     )
 
 
-def make_data(system: System, config: RunConfig) -> _Data:
-    """Reference data of a run: the paper's sets and one out of distribution."""
-    rng = np.random.default_rng(config.seed)
-    inside = system.draw(rng, sum(system.split))
-    outside = system.draw_outside(rng, config.outside)
-    everything = simulate(system, np.concatenate([inside, outside]), config.reference)
-    return _Data(*everything.split(*system.split, config.outside))
-
-
-def _floor(system: System, data: _Data) -> dict:
+def _floor(system: System, data: RunData) -> dict:
     """Exact physics through the same protocol: RK4 at the data's step, in the same precision."""
     exact = Deterministic(system.exact().blocks)
     units = Coordinates.identity(len(system.names))
@@ -107,7 +76,7 @@ def _floor(system: System, data: _Data) -> dict:
     return scores
 
 
-def _deterministic(base: Model, data: _Data, clock: Clock):
+def _deterministic(base: Model, data: RunData, clock: Clock):
     with clock.stage("forecast_base"):
         evaluation = evaluate(base.method, base.coordinates, data.test, base.draw(1))
     summary = evaluation.summary
@@ -123,7 +92,7 @@ def _deterministic(base: Model, data: _Data, clock: Clock):
     return entry, _method_view("base", base, entry, evaluation, summary, None)
 
 
-def _probabilistic(method: str, base: Model, data: _Data, config, clock: Clock, report: Report):
+def _probabilistic(method: str, base: Model, data: RunData, config, clock: Clock, report: Report):
     compiled, stages = clock.compile, (f"train {method}", f"forecast {method}")
     fit = replace(config.fit, index=method.removeprefix("spenn-"))
     assert fit.index in INDICES
@@ -207,7 +176,7 @@ def _method_view(name, model: Model, entry, evaluation: Evaluation, test: Summar
     )
 
 
-def _run_view(system: System, data: _Data, floor: dict, views: list[MethodView]) -> RunView:
+def _run_view(system: System, data: RunData, floor: dict, views: list[MethodView]) -> RunView:
     return RunView(
         title=system.title,
         names=system.names,
@@ -220,7 +189,7 @@ def _run_view(system: System, data: _Data, floor: dict, views: list[MethodView])
     )
 
 
-def _document(system: System, config: RunConfig, data: _Data, floor: dict, entries: dict) -> dict:
+def _document(system: System, config: RunConfig, data: RunData, floor: dict, entries: dict) -> dict:
     return {
         "system": system.name,
         "preset": config.preset,

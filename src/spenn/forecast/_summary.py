@@ -101,6 +101,20 @@ def evaluate(
     return Evaluation(_concatenate(summaries), tuple(diverged), *kept)
 
 
+def rehearse(
+    method: AbstractMethod,
+    coordinates: Coordinates,
+    data: Trajectories,
+    indices: Float[Array, "sample k"],
+) -> None:
+    """Compile what `evaluate` will need for the same shapes, by running it on one chunk."""
+    chosen, states, laws = next(
+        ensemble(method, coordinates, data.states[:, 0], data.times, indices)
+    )
+    truth = jnp.asarray(data.states[chosen.start : chosen.stop], float)
+    summarise_many(states, laws, truth, jnp.asarray(LEVELS))
+
+
 def find_diverged(states: Float[Array, "trajectory sample time d"], chosen: range):
     """Samples with a value that is not finite."""
     finite = np.asarray(jnp.all(jnp.isfinite(states), -1))

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
-import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..networks import MLP, PICNN, Tensor
+from ..networks import MLP, PICNN, Tensor, normal, split
 from ._assembly import degenerate_action, restricted_action
 
 State = Float[Array, " d"]
@@ -120,9 +119,9 @@ def learned_potential(size: int, width: int, depth: int, *, key: PRNGKeyArray) -
 
 def learned_poisson(size: int, width: int, depth: int, *, key: PRNGKeyArray) -> LearnedPoisson:
     """Draw a raw operator network and a tensor such that `L` starts with entries of order one."""
-    network_key, tensor_key = jax.random.split(key)
+    network_key, tensor_key = split(key, 2)
     network = MLP(size, size * size, width, depth, key=network_key)
-    tensor = jax.random.normal(tensor_key, (size, size, size)) / (2 * size) ** 0.5
+    tensor = normal(tensor_key, (size, size, size), (2 * size) ** -0.5)
     return LearnedPoisson(network, Tensor(tensor))
 
 

@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ._activation import product, softplus
 from ._mlp import Linear
+from ._random import normal, split
 
 
 class NonNegative(eqx.Module):
@@ -18,7 +18,7 @@ class NonNegative(eqx.Module):
 
     def __init__(self, in_size: int, out_size: int, *, gain: float = 1.0, key: PRNGKeyArray):
         """Draw entries of mean `gain / in_size`, so that a sum over positive inputs is O(gain)."""
-        self.root = jax.random.normal(key, (out_size, in_size)) * (gain / in_size) ** 0.5
+        self.root = normal(key, (out_size, in_size), (gain / in_size) ** 0.5)
 
     def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
         """Apply the matrix to one input."""
@@ -48,7 +48,7 @@ class ConvexLayer(eqx.Module):
         key: PRNGKeyArray,
     ):
         """Build a layer of `width` units."""
-        mix, mix_gate, slopes, slopes_gate, shift = jax.random.split(key, 5)
+        mix, mix_gate, slopes, slopes_gate, shift = split(key, 5)
         self.mix = NonNegative(previous_size, width, key=mix) if previous_size else None
         self.mix_gate = None if first else Linear(condition_size, previous_size, key=mix_gate)
         self.slopes = Linear(convex_size, width, key=slopes)
@@ -99,19 +99,17 @@ class PICNN(eqx.Module):
         key: PRNGKeyArray,
     ):
         """Build `depth` convex hidden layers of `width` units."""
-        condition_key, layer_key, mix_key, gate_key = jax.random.split(key, 4)
+        condition_key, layer_key, mix_key, gate_key = split(key, 4)
         conditions = (in_size,) + (width,) * (depth - 1)
         previous = (monotone_size,) + (width,) * (depth - 1)
         self.condition = tuple(
             Linear(size, width, key=k)
-            for size, k in zip(
-                conditions[:-1], jax.random.split(condition_key, depth), strict=False
-            )
+            for size, k in zip(conditions[:-1], split(condition_key, depth), strict=False)
         )
         self.layers = tuple(
             ConvexLayer(u, convex_size, c, width, first=i == 0, key=k)
             for i, (u, c, k) in enumerate(
-                zip(conditions, previous, jax.random.split(layer_key, depth), strict=True)
+                zip(conditions, previous, split(layer_key, depth), strict=True)
             )
         )
         self.mix = NonNegative(width, out_size, gain=readout_gain, key=mix_key)

@@ -1,11 +1,11 @@
 """Multilayer perceptrons: for energy, entropy and the raw Poisson operator."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ._activation import product, softplus
+from ._random import normal, split
 
 
 class Linear(eqx.Module):
@@ -16,7 +16,7 @@ class Linear(eqx.Module):
 
     def __init__(self, in_size: int, out_size: int, *, gain: float = 1.0, key: PRNGKeyArray):
         """Draw weights from a normal distribution of variance `gain**2 / in_size`, biases zero."""
-        self.weight = gain * jax.random.normal(key, (out_size, in_size)) / in_size**0.5
+        self.weight = normal(key, (out_size, in_size), gain / in_size**0.5)
         self.bias = jnp.zeros(out_size)
 
     def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
@@ -42,7 +42,7 @@ class MLP(eqx.Module):
     ):
         """Build `depth` hidden layers of `width` units."""
         sizes = (in_size,) + (width,) * depth
-        *keys, last = jax.random.split(key, depth + 1)
+        *keys, last = split(key, depth + 1)
 
         self.layers = tuple(
             Linear(a, b, key=k) for a, b, k in zip(sizes, sizes[1:], keys, strict=False)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +22,9 @@ class MethodView:
     std: np.ndarray
     """(time, variable): standard deviation over the samples."""
     rl2e: np.ndarray
-    """(trajectory, variable): relative L2 error of the mean; not finite where a rollout diverged."""
+    """(trajectory, variable): relative L2 error of the mean; not finite where it diverged."""
     energy_rate: np.ndarray | None = None
-    """(3, time): 2.5 %, 50 % and 97.5 % quantiles over samples of dE/dt, in energy ranges / time."""
+    """(3, time): 2.5 %, 50 % and 97.5 % quantiles over samples of dE/dt, in energy range / time."""
     entropy_rate_min: np.ndarray | None = None
     """(time,): minimum over samples of dS/dt."""
     lower: np.ndarray | None = None
@@ -104,6 +105,6 @@ class RunView:
             )
 
 
-def _check(name: str, value: object, shape: tuple[int, ...]) -> None:
-    if value is not None and np.shape(value) != shape:  # pyright: ignore[reportArgumentType]
-        raise ValueError(f"{name} has shape {np.shape(value)}, expected {shape}.")  # pyright: ignore
+def _check(name: str, value: ArrayLike | None, shape: tuple[int, ...]) -> None:
+    if value is not None and np.shape(value) != shape:
+        raise ValueError(f"{name} has shape {np.shape(value)}, expected {shape}.")

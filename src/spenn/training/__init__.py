@@ -1,5 +1,6 @@
 """Two stages of training with SOAP."""
 
+from ._loop import CHUNK as CHUNK
 from ._loop import Samples as Samples
 from ._losses import base_loss as base_loss
 from ._losses import epinet_loss as epinet_loss

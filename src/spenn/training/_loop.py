@@ -6,6 +6,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
@@ -36,6 +37,7 @@ Loss = Callable[[PyTree, Samples, PRNGKeyArray], Float[Array, ""]]
 Report = Callable[[int, float], None]
 
 
+@eqx.filter_jit  # one program instead of one per shape
 def begin(trainable: PyTree) -> Progress:
     """State of the optimiser before the first step."""
     return Progress(trainable, scale_by_soap().init(trainable), jnp.zeros((), jnp.int32))
@@ -65,7 +67,7 @@ def advance(
     while int(progress.step) < until:
         steps = min(CHUNK, until - int(progress.step))
         progress, losses = _chunk(loss, progress, fixed, samples, steps, batch, *schedule, key)
-        last = float(jnp.mean(losses))
+        last = float(np.mean(losses))
         report(steps, last)
     return progress, last
 

@@ -16,6 +16,7 @@ from ..generic import (
     learned_poisson,
     learned_potential,
 )
+from ..networks import split
 from ._loop import Report, Samples, advance, begin
 from ._losses import base_loss, epinet_loss
 
@@ -67,7 +68,7 @@ class Physics:
                 (draw[name](size, width, depth, key=key),) if name in self.learned else ()
             )
 
-        keys = jax.random.split(key, len(BLOCKS))
+        keys = split(key, len(BLOCKS))
         return Blocks(*(parts(name, k) for name, k in zip(BLOCKS, keys, strict=True)))
 
 
@@ -81,7 +82,7 @@ def fit_base(
     report: Report = lambda steps, loss: None,
 ) -> Blocks:
     """Stage one. Several fresh starts race for a few hundred steps, the best one goes on."""
-    start_key, data_key = jax.random.split(key)
+    start_key, data_key = split(key, 2)
     size = samples.states.shape[1]
     options = {
         "total": config.steps,
@@ -119,7 +120,8 @@ def fit_epinet(
     report: Report = lambda steps, loss: None,
 ) -> SPENN:
     """Stage two, at a given amplitude. The base is not touched."""
-    attach_key, train_key = jax.random.split(key)
+    attach_key, train_key = split(key, 2)
+    few = samples.states[:: max(1, len(samples.states) // 2000)]
     model = attach(
         base,
         INDICES[config.index](),
@@ -130,7 +132,6 @@ def fit_epinet(
         centred=config.centred,
         key=attach_key,
     )
-    few = samples.states[:: max(1, len(samples.states) // 2000)]
     model = eqx.filter_jit(scale_priors)(model, few)
     learned, fixed = eqx.partition(model, trainable(model))
     progress, _ = advance(

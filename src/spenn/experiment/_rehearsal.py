@@ -1,0 +1,57 @@
+"""Compile the second half of a run while the first half trains.
+
+An accelerator leaves the host idle during training, and most of a short run is compilation. So what
+comes after the base (stage two, forecasts, scores) is run once beforehand, in threads, with the
+right shapes and random weights. The results are thrown away; the compiled programs stay.
+"""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+
+from ..fit import VALIDATION_SAMPLES, hold_out
+from ..forecast import rehearse
+from ..generic import Coordinates, Deterministic
+from ..training import CHUNK, PILOT, Physics, fit_epinet, make_samples
+from ._config import RunConfig
+from ._data import RunData
+
+
+class Rehearsal:
+    """Starts at once, if there is an accelerator; `wait` for it before the real thing."""
+
+    def __init__(self, config: RunConfig, data: RunData):
+        """Rehearse one run on its own data."""
+        self.pool = ThreadPoolExecutor()
+        self.jobs: list[Future] = []
+        if jax.default_backend() != "cpu":
+            self._start(config, data)
+
+    def wait(self) -> None:
+        """Wait until everything is compiled."""
+        for job in self.jobs:
+            job.result()
+        self.pool.shutdown()
+
+    def _start(self, config: RunConfig, data: RunData) -> None:
+        fit = replace(
+            config.fit, index=config.methods[0].removeprefix("spenn-"), epinet_steps=CHUNK
+        )
+        learning, validation = hold_out(data.train, fit, config.seed)
+        size = len(data.train.names)
+        coordinates = Coordinates.identity(size)
+        key = jax.random.key(0)
+        base = Physics().blocks(coordinates, size, fit.width, fit.depth, key=key)
+        samples = make_samples(learning, coordinates)
+        untrained = fit_epinet(base, samples, PILOT, replace(fit, epinet_steps=0), key=key)
+        many, few = (untrained.draw(n, key=key) for n in (config.samples, VALIDATION_SAMPLES))
+
+        def submit(function, *arguments, **options):
+            self.jobs.append(self.pool.submit(function, *arguments, **options))
+
+        submit(fit_epinet, base, samples, PILOT, fit, key=key)
+        submit(rehearse, untrained, coordinates, data.forecast, many)
+        submit(rehearse, untrained, coordinates, validation, few)
+        submit(rehearse, Deterministic(base), coordinates, data.test, jnp.zeros((1, 0)))
