@@ -9,7 +9,9 @@ class FitConfig:
 
     **Base.** `width` and `depth` of every network; `steps` of the optimiser on batches of `batch`
     states with the peak `learning_rate`; `races` fresh starts run for `race_steps` each and the
-    best goes on, because one start in three ends on a plateau without dissipation.
+    best goes on, because one start in three ends on a plateau without dissipation. Residuals are
+    weighted by component, its spread to the power `-2 * component_exponent`, and by state, one over
+    the squared speed with a floor of `speed_floor` of its root mean square.
 
     **Epinet.** `index` distribution and its `dimension`; width, depth, steps and rate as above;
     `prior_scale`, the relative size of the perturbations before training, or `None` to find it on
@@ -24,6 +26,8 @@ class FitConfig:
     learning_rate: float = 2e-2
     races: int = 4
     race_steps: int = 300
+    component_exponent: float = 0.75
+    speed_floor: float = 0.3
     index: str = "half-normal"
     dimension: int = 5
     epinet_width: int = 10

@@ -53,7 +53,7 @@ def fit_deterministic(
         learning.states.reshape(-1, size), learning.derivatives.reshape(-1, size)
     )
     blocks = fit_base(
-        make_samples(learning, coordinates),
+        make_samples(learning, coordinates, config),
         coordinates,
         physics,
         config,
@@ -73,7 +73,7 @@ def add_uncertainty(
     """Stage two alone: epinets on a deterministic model, which stays as it is."""
     _check(config, seed)
     learning, validation = hold_out(train, config, seed)
-    samples = make_samples(learning, base.coordinates)
+    samples = make_samples(learning, base.coordinates, config)
 
     def at(amplitude):
         method = fit_epinet(

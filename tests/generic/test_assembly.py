@@ -7,18 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spenn.generic import Generic, degenerate_action, irreversible, restricted_action, without
+from spenn.generic import Generic, degenerate_operator, irreversible, restricted_operator, without
 from spenn.networks import Tensor
 from support import random_blocks
 
 
 def _vectors(size, count, seed=0):
     return [jnp.asarray(v) for v in np.random.default_rng(seed).normal(size=(count, size))]
-
-
-def _operator(action, size):
-    """The matrix of an action, from unit vectors."""
-    return jax.vmap(action, out_axes=1)(jnp.eye(size))
 
 
 class TestWithout:
@@ -45,56 +40,59 @@ class TestWithout:
             assert np.all(np.isfinite(jax.jacrev(without, argument)(jnp.zeros(4), vector)))
 
 
-class TestDegenerateAction:
+class TestDegenerateOperator:
     size = 5
 
-    def _action(self, seed=0):
+    def _operator(self, seed=0):
         rng = np.random.default_rng(seed)
-        raw, tensor = rng.normal(size=(self.size,) * 2), rng.normal(size=(self.size,) * 3)
-        slope = jnp.asarray(rng.normal(size=self.size))
-        raw, tensor = jnp.asarray(raw), Tensor(jnp.asarray(tensor))
-        return (lambda v: degenerate_action(raw, tensor, slope, v)), raw, tensor, slope
+        raw, tensor, slope = (rng.normal(size=(self.size,) * n) for n in (2, 3, 1))
+        q = Tensor(jnp.asarray(tensor))(jnp.asarray(slope))
+        return degenerate_operator(jnp.asarray(raw), q), raw, tensor, slope
 
     def test_is_the_formula_of_the_docstring(self, x64):
-        action, raw, tensor, slope = self._action()
-        skew = tensor.entries - jnp.swapaxes(tensor.entries, 1, 2)
-        turn = jnp.einsum("ijk,k->ij", skew, slope)
-        expected = turn.T @ (raw - raw.T) @ turn
-        # Row i of Q is (B_i - B_i^T) DS up to a common sign, which Q^T ... Q does not see.
-        np.testing.assert_allclose(_operator(action, self.size), expected, rtol=1e-11, atol=1e-12)
+        operator, raw, tensor, slope = self._operator()
+        turn = np.einsum("ijk,k->ij", tensor - np.swapaxes(tensor, 1, 2), slope)
+        np.testing.assert_allclose(operator, turn.T @ (raw - raw.T) @ turn, rtol=1e-11)
 
-    def test_is_skew(self, x64):
-        action, *_ = self._action()
-        operator = _operator(action, self.size)
-        size = np.max(np.abs(operator))
-        assert size > 0.1
-        np.testing.assert_allclose(operator, -operator.T, atol=1e-14 * size * self.size)
+    def test_is_skew_to_the_last_bit(self, dtype):
+        operator, *_ = self._operator()
+        np.testing.assert_array_equal(operator, -operator.T)
+        assert np.max(np.abs(operator)) > 0.1
 
-    def test_form_is_skew_for_any_two_vectors(self, x64):
-        action, *_ = self._action()
-        u, v = _vectors(self.size, 2, seed=3)
-        np.testing.assert_allclose(u @ action(v), -(v @ action(u)), rtol=1e-12)
-
-    def test_maps_the_entropy_slope_to_zero_exactly(self, dtype):
-        action, *_, slope = self._action()
-        np.testing.assert_array_equal(action(slope), np.zeros(self.size))
+    @pytest.mark.parametrize("seed", range(5))
+    def test_maps_the_entropy_slope_to_zero(self, dtype, seed):
+        operator, *_, slope = self._operator(seed)
+        size = np.linalg.norm(operator) * np.linalg.norm(slope)
+        bound = 100 * jnp.finfo(dtype).eps * size
+        np.testing.assert_allclose(operator @ jnp.asarray(slope), 0, atol=bound)
 
 
-class TestRestrictedAction:
+@pytest.mark.parametrize("size", [3, 6])
+def test_poisson_blocks_act_as_their_matrix(x64, size):
+    field = Generic(random_blocks(size))
+    x, slope, u, v = _vectors(size, 4)
+    action = lambda vector: field.poisson(x, slope, vector)  # noqa: E731
+    matrix = jax.jit(jax.vmap(action, out_axes=1))(jnp.eye(size))
+    (part,) = field.blocks.poisson
+    np.testing.assert_allclose(matrix, part.operator(x, slope), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(u @ action(v), -(v @ action(u)), rtol=1e-11)
+
+
+class TestRestrictedOperator:
     def test_leaves_a_degenerate_operator_alone(self, x64):
         operator = jnp.array([[0.0, 2.0, 0.0], [-2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
         slope = jnp.array([0.0, 0.0, 3.0])
-        action = _operator(lambda v: restricted_action(operator, slope, v), 3)
-        np.testing.assert_array_equal(action, operator)
+        np.testing.assert_array_equal(restricted_operator(operator, slope), operator)
 
     def test_makes_any_matrix_skew_and_degenerate(self, x64):
         rng = np.random.default_rng(0)
         matrix, slope = jnp.asarray(rng.normal(size=(4, 4))), jnp.asarray(rng.normal(size=4))
-        operator = _operator(lambda v: restricted_action(matrix, slope, v), 4)
+        operator = restricted_operator(matrix, slope)
         projector = np.eye(4) - np.outer(slope, slope) / np.dot(slope, slope)
         expected = projector @ (matrix - matrix.T) @ projector / 2
         np.testing.assert_allclose(operator, expected, atol=1e-14)
         np.testing.assert_allclose(operator @ slope, 0, atol=1e-14)
+        np.testing.assert_array_equal(operator, -operator.T)
 
 
 class TestDissipation:

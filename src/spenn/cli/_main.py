@@ -76,6 +76,8 @@ def _run(config, out: Path) -> None:
     from ..report import Progress, print_tables
 
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=110)
     with Progress(console) as progress:
         outcome = run_experiment(config, progress)
     write(outcome, config, out)

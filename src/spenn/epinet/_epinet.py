@@ -173,13 +173,8 @@ class PerturbedTensor(AbstractTensor):
     coefficients: Index
     amplitude: Float[Array, ""]
 
-    def contract(self, matrix):
-        """`sum_jk B_ijk matrix_jk`."""
-        return self._add(self.base.contract(matrix), Tensor(self.epinet.branches).contract(matrix))
-
-    def expand(self, matrix):
-        """`sum_ik (B_ijk - B_ikj) matrix_ik`."""
-        return self._add(self.base.expand(matrix), Tensor(self.epinet.branches).expand(matrix))
-
-    def _add(self, base, branches):
-        return base + self.amplitude * jnp.sum(self.coefficients[:, None] * branches, 0)
+    def __call__(self, vector):
+        """Matrix `Q` with the rows `(B_i - B_i^T) vector`, so that `Q vector = 0`."""
+        branches = Tensor(self.epinet.branches)(vector)
+        shift = jnp.sum(self.coefficients[:, None, None] * branches, 0)
+        return self.base(vector) + self.amplitude * shift

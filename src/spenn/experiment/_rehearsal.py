@@ -27,11 +27,11 @@ class Rehearsal:
         self.pool = ThreadPoolExecutor()
         self.jobs: list[Future] = []
         if jax.default_backend() != "cpu":
-            self._start(config, data)
+            self.jobs.append(self.pool.submit(self._start, config, data))
 
     def wait(self) -> None:
         """Wait until everything is compiled."""
-        for job in self.jobs:
+        for job in self.jobs:  # the first one adds the others
             job.result()
         self.pool.shutdown()
 
@@ -44,7 +44,7 @@ class Rehearsal:
         coordinates = Coordinates.identity(size)
         key = jax.random.key(0)
         base = Physics().blocks(coordinates, size, fit.width, fit.depth, key=key)
-        samples = make_samples(learning, coordinates)
+        samples = make_samples(learning, coordinates, fit)
         untrained = fit_epinet(base, samples, PILOT, replace(fit, epinet_steps=0), key=key)
         many, few = (untrained.draw(n, key=key) for n in (config.samples, VALIDATION_SAMPLES))
 

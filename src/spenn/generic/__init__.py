@@ -1,8 +1,8 @@
 """GENERIC: blocks to admissible velocity."""
 
-from ._assembly import degenerate_action as degenerate_action
+from ._assembly import degenerate_operator as degenerate_operator
 from ._assembly import irreversible as irreversible
-from ._assembly import restricted_action as restricted_action
+from ._assembly import restricted_operator as restricted_operator
 from ._assembly import velocity as velocity
 from ._assembly import without as without
 from ._blocks import AbstractDissipation as AbstractDissipation

@@ -13,8 +13,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..networks import AbstractTensor
-
 Vector = Float[Array, " d"]
 Matrix = Float[Array, "d d"]
 
@@ -33,29 +31,25 @@ def without(direction: Vector, vector: Vector) -> Vector:
     return vector
 
 
-def degenerate_action(
-    raw: Matrix, tensor: AbstractTensor, entropy_slope: Vector, vector: Vector
-) -> Vector:
-    """`L v` with `L = Q^T (W - W^T) Q` and row i of `Q` equal to `(B_i - B_i^T) DS`: so `L DS = 0`.
+def degenerate_operator(raw: Matrix, q: Matrix) -> Matrix:
+    """`L = Q^T (W - W^T) Q`: `L DS = 0` if the rows of `Q` are `(B_i - B_i^T) DS`.
 
-    `Q v` only sees the skew part of the outer product of `v` and `DS`, which vanishes to the last
-    bit for `v = DS`. No matrix of one state is ever formed.
+    Formed as the difference of a matrix and its transpose, hence skew to the last bit.
     """
-    outer = vector[:, None] * entropy_slope
-    inner = tensor.contract(outer - outer.T)
-    turned = jnp.sum(raw * inner, 1) - jnp.sum(raw * inner[:, None], 0)
-    return tensor.expand(turned[:, None] * entropy_slope)
+    inner = jnp.sum(raw[:, :, None] * q, 1)
+    half = jnp.sum(q[:, :, None] * inner[:, None, :], 0)
+    return half - half.T
 
 
-def restricted_action(operator: Matrix, entropy_slope: Vector, vector: Vector) -> Vector:
-    """`L v` for a known skew operator with the direction `DS` taken out on both sides.
+def restricted_operator(operator: Matrix, entropy_slope: Vector) -> Matrix:
+    """A known skew operator with the direction `DS` taken out on both sides.
 
     Nothing changes where `L DS = 0` holds already; elsewhere this is the nearest operator that
     cannot produce entropy. The skew part of the given matrix is what is used.
     """
-    inner = without(entropy_slope, vector)
-    turned = (jnp.sum(operator * inner, 1) - jnp.sum(operator * inner[:, None], 0)) / 2
-    return without(entropy_slope, turned)
+    rows = jax.vmap(without, (None, 0))(entropy_slope, operator)
+    half = jax.vmap(without, (None, 1), 1)(entropy_slope, rows) / 2
+    return half - half.T
 
 
 def irreversible(

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..networks import MLP, PICNN, Tensor, normal, split
-from ._assembly import degenerate_action, restricted_action
+from ._assembly import degenerate_operator, restricted_operator
 
 State = Float[Array, " d"]
 
@@ -26,11 +27,15 @@ class AbstractPotential(eqx.Module):
 
 
 class AbstractPoisson(eqx.Module):
-    """Poisson operator as an action, `(x, DS, v) -> L v`: skew, with `DS` in its null space."""
+    """Poisson operator: `(x, DS) -> L`, skew and with `DS` in its null space."""
 
     @abc.abstractmethod
+    def operator(self, x: State, entropy_slope: State) -> Float[Array, "d d"]:
+        """Matrix at one state."""
+
     def __call__(self, x: State, entropy_slope: State, vector: State) -> State:
-        """Action on one vector."""
+        """Action on one vector; override it where the matrix would be too large."""
+        return jnp.sum(self.operator(x, entropy_slope) * vector, -1)
 
 
 class AbstractDissipation(eqx.Module):
@@ -57,10 +62,10 @@ class LearnedPoisson(AbstractPoisson):
     network: Any
     tensor: Any
 
-    def __call__(self, x, entropy_slope, vector):
-        """Action on one vector."""
+    def operator(self, x, entropy_slope):
+        """Matrix at one state."""
         raw = self.network(x).reshape(x.size, x.size)
-        return degenerate_action(raw, self.tensor, entropy_slope, vector)
+        return degenerate_operator(raw, self.tensor(entropy_slope))
 
 
 class LearnedDissipation(AbstractDissipation):
@@ -88,9 +93,9 @@ class KnownPoisson(AbstractPoisson):
 
     function: Callable[[State], Float[Array, "d d"]]
 
-    def __call__(self, x, entropy_slope, vector):
-        """Action on one vector."""
-        return restricted_action(self.function(x), entropy_slope, vector)
+    def operator(self, x, entropy_slope):
+        """Matrix at one state."""
+        return restricted_operator(self.function(x), entropy_slope)
 
 
 class KnownDissipation(AbstractDissipation):

@@ -13,28 +13,16 @@ class AbstractTensor(eqx.Module):
     """A tensor `B` (d, d, d), known by what it does: one per realisation would fill the memory."""
 
     @abc.abstractmethod
-    def contract(self, matrix: Float[Array, "d d"]) -> Float[Array, " d"]:
-        """`sum_jk B_ijk matrix_jk`."""
-
-    @abc.abstractmethod
-    def expand(self, matrix: Float[Array, "d d"]) -> Float[Array, " d"]:
-        """`sum_ik (B_ijk - B_ikj) matrix_ik`."""
+    def __call__(self, vector: Float[Array, " d"]) -> Float[Array, "d d"]:
+        """Matrix `Q` with the rows `(B_i - B_i^T) vector`, so that `Q vector = 0`."""
 
 
 class Tensor(AbstractTensor):
-    """A tensor, or several along leading axes that all results then have too."""
+    """A tensor, or several along leading axes that the result then has too."""
 
     entries: Float[Array, "*leading d d d"]
 
-    def contract(self, matrix):
-        """`sum_jk B_ijk matrix_jk`."""
-        return self._apply(self.entries, matrix)
-
-    def expand(self, matrix):
-        """`sum_ik (B_ijk - B_ikj) matrix_ik`."""
+    def __call__(self, vector):
+        """Matrix `Q` with the rows `(B_i - B_i^T) vector`, so that `Q vector = 0`."""
         skew = self.entries - jnp.swapaxes(self.entries, -1, -2)
-        return self._apply(jnp.swapaxes(skew, -2, -3), matrix)
-
-    def _apply(self, entries, matrix):
-        flat = product(entries.reshape(-1, matrix.size), matrix.ravel())
-        return flat.reshape(self.entries.shape[:-2])
+        return product(skew.reshape(-1, vector.size), vector).reshape(skew.shape[:-1])

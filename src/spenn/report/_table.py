@@ -1,5 +1,6 @@
 """The closing table of a run: our figures beside the paper's."""
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -14,7 +15,8 @@ def scores_table(results: dict) -> Table:
     """Energy score, CRPS and seconds; the paper's rows below ours, the floor above both."""
     names = list(results["floor"]["mae"])
     device = results["environment"]["device"]
-    table = Table(title=f"{results['system']}: lower is better", caption=f"ours: {device}")
+    title = f"{results['system']}: lower is better; ours on {device}"
+    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
     for column in ("method", "samples", "seconds", "ES", *(f"CRPS {n}" for n in names)):
         table.add_column(column, justify="left" if column == "method" else "right")
     floor = results["floor"]["mae"]
@@ -27,7 +29,7 @@ def scores_table(results: dict) -> Table:
         table.add_row(
             f"[bold]{label}[/]",
             str(entry["samples"]),
-            _number(seconds.get("total", sum(seconds.values()))),
+            f"{seconds.get('total', sum(seconds.values())):.0f}",
             _number(entry.get("energy_score")),
             *(_number(score[n]) for n in names),
         )
@@ -36,7 +38,7 @@ def scores_table(results: dict) -> Table:
         table.add_row(
             f"paper: {method}",
             "",
-            _number(entry["seconds"]["total"]),
+            f"{entry['seconds']['total']:.0f}",
             _number(entry["energy_score"]),
             *(_number(entry["crps"][n]) for n in names),
         )
@@ -47,7 +49,8 @@ def trust_table(results: dict) -> Table:
     """Accuracy against the base, coverage, error against spread, and the laws."""
     names = list(results["floor"]["mae"])
     methods = {m: e for m, e in results["methods"].items() if "crps" in e}
-    table = Table(title=f"how far to trust it ({', '.join(names)})")
+    title = f"how far to trust it ({', '.join(names)})"
+    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
     for column in ("", *methods):
         table.add_column(column, justify="left" if not column else "right")
     base = results["methods"]["base"]

@@ -5,38 +5,38 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ..config import FitConfig
 from ..data import Trajectories
 from ..epinet import SPENN
 from ..generic import Blocks, Coordinates, Generic
 from ._loop import Samples
 
-COMPONENT_EXPONENT = 0.75
-SPEED_FLOOR = 0.3
 
-
-def make_samples(data: Trajectories, coordinates: Coordinates) -> Samples:
+def make_samples(data: Trajectories, coordinates: Coordinates, config: FitConfig) -> Samples:
     """All records of all trajectories, scaled and weighted."""
     size = data.states.shape[-1]
     exact = coordinates.on_host()
     states = exact.scaled(data.states.reshape(-1, size))
     velocities = exact.scaled_velocity(data.derivatives.reshape(-1, size))
-    arrays = (states, velocities, loss_weights(velocities))
+    weights = loss_weights(velocities, config.component_exponent, config.speed_floor)
+    arrays = (states, velocities, weights)
     return Samples(*(jnp.asarray(a, float) for a in arrays))
 
 
-def loss_weights(velocities: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+def loss_weights(
+    velocities: Float[np.ndarray, "n d"], component_exponent: float, speed_floor: float
+) -> Float[np.ndarray, "n d"]:
     """Weights between absolute and relative errors, over components and over states.
 
-    Components count with their spread to the power of -1.5, between none (0) and full (-2)
-    normalisation. States count with one over their squared speed, floored at 0.3 of its root mean
-    square: residuals then are relative errors where the system moves, and trajectories near rest
-    are learned as well as those far from it.
+    The exponent lies between 0, components as they are, and 1, components of equal spread. The
+    floor is a share of the root mean square speed: above it residuals are relative errors, so that
+    trajectories near rest are learned as well as those far from it.
     """
     spread = velocities.std(0)
     spread = np.where(spread > 0, spread, 1.0)
-    components = spread ** (-2 * COMPONENT_EXPONENT)
+    components = spread ** (-2 * component_exponent)
     square = np.mean(components * velocities**2, 1)
-    states = 1 / (square / square.mean() + SPEED_FLOOR**2)
+    states = 1 / (square / square.mean() + speed_floor**2)
     return components * (states / states.mean())[:, None]
 
 

@@ -1,0 +1,152 @@
+"""Ensembles: one index per rollout, laws by values, and what is said of samples that diverge."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from spenn.data import Trajectories
+from spenn.forecast import _ensemble, chunk_size, ensemble, evaluate
+from spenn.generic import (
+    AbstractMethod,
+    Blocks,
+    Coordinates,
+    Generic,
+    KnownDissipation,
+    KnownPotential,
+)
+from spenn.integrate import rk4, rollout
+from support import random_spenn
+
+SIZE, SAMPLES = 3, 4
+UNITS = ([0.1, -0.2, 1.0], [1.0, 2.0, 0.5], 0.5)
+TIMES = np.array([0.0, 0.02, 0.03, 0.06])
+INITIAL = np.random.default_rng(0).normal(size=(5, SIZE))
+
+
+def _all(chunks):
+    return np.concatenate([np.asarray(c.states) for c in chunks])
+
+
+def test_a_sample_is_one_realisation_from_start_to_end(x64):
+    model, units = random_spenn(SIZE, gain=(1.0, 1.0)), Coordinates.of(*UNITS)
+    indices = model.draw(SAMPLES, key=jax.random.key(0))
+    states = _all(ensemble(model, units, INITIAL, TIMES, indices))
+    assert states.shape == (5, SAMPLES, len(TIMES), SIZE)
+    steps = jnp.diff(jnp.asarray(TIMES)) / units.time_unit
+
+    @jax.jit
+    def by_hand(x, z):
+        field = model.realise(z)
+        return units.unscaled(rollout(rk4, field.velocity, units.scaled(x), steps))
+
+    for i, j in ((0, 0), (2, 3), (4, 1)):
+        expected = by_hand(jnp.asarray(INITIAL[i]), indices[j])
+        np.testing.assert_allclose(states[i, j], expected, rtol=1e-11, atol=1e-12)
+
+
+def test_chunks_do_not_change_the_result(x64, monkeypatch):
+    model, units = random_spenn(SIZE, gain=(1.0, 1.0)), Coordinates.of(*UNITS)
+    indices = model.draw(SAMPLES, key=jax.random.key(0))
+    whole = list(ensemble(model, units, INITIAL, TIMES, indices))
+    assert len(whole) == 1
+    monkeypatch.setitem(_ensemble.BATCH, jax.default_backend(), 2 * SAMPLES)
+    chunks = list(ensemble(model, units, INITIAL, TIMES, indices))
+    assert [c.trajectories for c in chunks] == [range(0, 2), range(2, 4), range(4, 5)]
+    np.testing.assert_allclose(_all(chunks), _all(whole), rtol=1e-12, atol=1e-13)
+    laws = np.concatenate([c.laws.entropy for c in chunks])
+    np.testing.assert_allclose(laws, whole[0].laws.entropy, rtol=1e-12)
+
+
+def test_chunk_sizes(monkeypatch):
+    assert chunk_size(100, 4096, 10, 3) == 1
+    assert chunk_size(100, 10**6, 10, 3) == 1
+    assert chunk_size(10, 1, 10, 3) == 10
+    monkeypatch.setattr(_ensemble, "MEMORY", 2 * 5 * 10 * 7 * 4)
+    assert chunk_size(10, 5, 10, 3) == 2
+    assert chunk_size(3, 5, 10, 3) == 2
+
+
+class TestLawsByValues:
+    """Energy and entropy themselves along rollouts, not their rates."""
+
+    @staticmethod
+    def _laws(dt, steps):
+        model = random_spenn(SIZE, gain=(1.0, 1.0), seed=3)
+        indices = model.draw(10, key=jax.random.key(0))
+        times = dt * np.arange(steps + 1)
+        (chunk,) = ensemble(model, Coordinates.identity(SIZE), INITIAL, times, indices)
+        return chunk.laws
+
+    def test_energy_drift_falls_as_the_fourth_power_of_the_step(self, x64):
+        energies = [np.asarray(self._laws(*s).energy) for s in ((0.08, 25), (0.04, 50))]
+        coarse, fine = (np.abs(e - e[..., :1]).max(-1).mean() for e in energies)
+        assert np.log2(coarse / fine) > 3.5
+        assert fine < 1e-5 * np.abs(energies[1]).max()
+
+    def test_entropy_never_falls(self, x64):
+        entropy = np.asarray(self._laws(0.04, 50).entropy)
+        assert np.min(np.diff(entropy, axis=-1)) >= -1e-14 * np.abs(entropy).max()
+        assert np.max(entropy[..., -1] - entropy[..., 0]) > 1e-3
+
+
+class Growing(AbstractMethod):
+    """`dx/dt = z x^3`: leaves the finite numbers soon for a large index, late for a small one."""
+
+    def draw(self, n, *, key):
+        return jnp.zeros((n, 1))
+
+    def realise(self, index):
+        return Generic(
+            Blocks(
+                (KnownPotential(lambda x: x[1]),),
+                (KnownPotential(lambda x: index[0] * x[0] ** 4 / 4),),
+                (),
+                (KnownDissipation(lambda x, y: jnp.sum(y**2) / 2),),
+            )
+        )
+
+
+class TestDivergence:
+    times = np.linspace(0, 2, 41)
+    data = Trajectories(times, np.ones((3, 41, 2)), np.zeros((3, 41, 2)), ["x", "y"])
+    units = Coordinates.identity(2)
+    indices = jnp.array([[0.01], [5.0], [0.02], [0.03]])
+
+    def test_diverging_samples_are_listed_and_left_out(self):
+        result = evaluate(Growing(), self.units, self.data, self.indices)
+        assert [(d.trajectory, d.sample) for d in result.diverged] == [(0, 1), (1, 1), (2, 1)]
+        states = result.states[1]
+        for lost in result.diverged:
+            assert 0 < lost.step < 41
+            assert np.all(np.isfinite(states[: lost.step]))
+            assert not np.all(np.isfinite(states[lost.step]))
+        healthy = evaluate(Growing(), self.units, self.data, self.indices[np.array([0, 2, 3])])
+        assert healthy.diverged == ()
+        for name in ("mean", "std", "crps", "energy_score", "inside"):
+            ours, expected = (getattr(r.summary, name) for r in (result, healthy))
+            assert np.all(np.isfinite(ours))
+            np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-7)
+
+    def test_no_forecast_where_every_sample_diverges(self):
+        with pytest.raises(ValueError, match="every sample of trajectory 0 diverged"):
+            evaluate(Growing(), self.units, self.data, self.indices[1:2])
+
+
+def test_summaries_are_statistics_of_the_samples():
+    model, units = random_spenn(SIZE, gain=(1.0, 1.0)), Coordinates.of(*UNITS)
+    indices = model.draw(SAMPLES, key=jax.random.key(0))
+    states = _all(ensemble(model, units, INITIAL, TIMES, indices))
+    truth = np.broadcast_to(INITIAL[:, None], (5, len(TIMES), SIZE))
+    data = Trajectories(TIMES, truth, np.zeros_like(truth))
+    reported = []
+    result = evaluate(model, units, data, indices, keep=2, report=reported.append)
+    assert sum(reported) == 5
+    np.testing.assert_allclose(result.states, states[2], rtol=1e-6)
+    with pytest.raises(ValueError, match="no trajectory 5 among 5"):
+        evaluate(model, units, data, indices, keep=5)
+    np.testing.assert_allclose(result.summary.mean, states.mean(1)[:, 1:], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(result.summary.std, states.std(1)[:, 1:], rtol=1e-3, atol=1e-6)
+    audit = result.summary.audit
+    assert np.all(audit.entropy_rate > 0) and np.all(audit.entropy_step > 0)
+    assert np.all(audit.energy_rate < 1e-4) and np.all(audit.energy_high >= audit.energy_low)

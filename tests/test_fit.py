@@ -1,0 +1,107 @@
+"""From trajectories to a model: short, but real, training on the oscillator."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from spenn.config import FitConfig
+from spenn.epinet import SPENN
+from spenn.fit import add_uncertainty, fit, fit_deterministic, hold_out
+from spenn.systems import OSCILLATOR, simulate
+
+SMALL = FitConfig(
+    width=8, depth=1, steps=20, batch=64, races=2, race_steps=10,
+    dimension=2, epinet_width=4, epinet_steps=10,
+)  # fmt: skip
+SHORT = FitConfig(
+    width=16, steps=600, batch=256, races=2, race_steps=150,
+    dimension=3, epinet_width=6, epinet_steps=150, prior_scale=0.01,
+)  # fmt: skip
+
+
+def _data(count, every=1):
+    data = simulate(OSCILLATOR, OSCILLATOR.draw(np.random.default_rng(0), count))
+    return replace(
+        data,
+        times=data.times[::every],
+        states=data.states[:, ::every],
+        derivatives=data.derivatives[:, ::every],
+    )
+
+
+def test_same_seed_same_model():
+    data = _data(4, every=20)
+    one, again, other = (fit(data, seed=s, config=SMALL) for s in (0, 0, 1))
+    jax.tree.map(np.testing.assert_array_equal, one.method, again.method)
+    assert np.any(one.method.base.energy[0].network.readout.weight
+                  != other.method.base.energy[0].network.readout.weight)  # fmt: skip
+    assert 1e-4 <= float(one.method.amplitude) <= 5e-2 * (1 + 1e-6)
+
+
+def test_bad_requests():
+    data = _data(2, every=100)
+    with pytest.raises(ValueError, match="there is no index 'normal'"):
+        fit(data, config=replace(SMALL, index="normal"))
+    with pytest.raises(ValueError, match="seed must not be negative"):
+        fit(data, seed=-1)
+    with pytest.raises(ValueError, match="1 training trajectories are too few"):
+        fit(data[:1], config=SMALL)
+
+
+def test_held_out_trajectories_are_not_learned_from():
+    data = _data(10, every=100)
+    learning, held = hold_out(data, SMALL, seed=0)
+    assert len(learning) == 9 and len(held) == 1
+    starts = {tuple(x) for x in learning.states[:, 0]}
+    assert tuple(held.states[0, 0]) not in starts
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A deterministic model, epinets on it, and the losses on the way."""
+    losses = {"base": [], "epinet": []}
+
+    def report(stage, steps, loss):
+        losses[stage].append(loss)
+
+    data = _data(20)
+    base = fit_deterministic(data, 0, SHORT, report=report)
+    return base, add_uncertainty(base, data, 0, SHORT, report=report), losses
+
+
+@pytest.mark.slow
+class TestOscillator:
+    def test_losses_fall(self, fitted):
+        _, _, losses = fitted
+        assert losses["base"][-1] < 1e-3
+        assert losses["epinet"][-1] < losses["epinet"][0]
+
+    def test_forecasts_are_close(self, fitted):
+        base, model, _ = fitted
+        test = simulate(OSCILLATOR, OSCILLATOR.draw(np.random.default_rng(1), 3))
+        for truth in test.states:
+            for one in (base, model):
+                error = one.forecast(truth[0], test.times, samples=10).mean - truth
+                assert np.max(np.abs(error)) < 0.1
+
+    def test_realisations_obey_both_laws_along_rollouts(self, fitted):
+        _, model, _ = fitted
+        assert isinstance(model.method, SPENN)
+        forecast = model.forecast([0.8, -0.5, 0.0], OSCILLATOR.times, samples=10)
+        units = model.coordinates
+        for states, z in zip(forecast.samples, forecast.indices, strict=True):
+            field = model.method.realise(z)
+            energy, entropy = (
+                np.asarray(jax.jit(jax.vmap(f))(units.scaled(states)), np.float64)
+                for f in (field.energy, field.entropy)
+            )
+            size = np.max(np.abs(entropy))
+            assert np.max(np.abs(energy - energy[0])) < 1e-4 * max(1, np.max(np.abs(energy)))
+            assert np.min(np.diff(entropy)) >= -1e-6 * size
+            assert entropy[-1] > entropy[0] + 1e-2 * size
+
+    def test_base_is_untouched_by_stage_two(self, fitted):
+        base, model, _ = fitted
+        jax.tree.map(np.testing.assert_array_equal, base.method.base, model.method.base)

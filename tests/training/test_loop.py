@@ -1,0 +1,84 @@
+"""The loop compiles once, can be cut anywhere, and gives the same result for the same key."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from spenn.training import Samples
+from spenn.training._loop import CHUNK, advance, begin
+
+RNG = np.random.default_rng(0)
+SAMPLES = Samples(*(jnp.asarray(RNG.normal(size=(64, 2)), jnp.float32) for _ in range(3)))
+START = {"w": jnp.eye(2), "b": jnp.zeros(2)}
+
+
+def _loss():
+    """A loss, and the list that grows by one whenever it is traced."""
+    traces = []
+
+    def loss(parameters, samples, key):
+        traces.append(1)
+        noise = jax.random.normal(key, samples.states.shape)
+        residual = samples.states @ parameters["w"] + parameters["b"] - samples.velocities
+        return jnp.mean((residual + 0.1 * noise) ** 2)
+
+    return loss, traces
+
+
+def _run(loss, progress, until, total=3 * CHUNK, seed=0, rate=1e-2, report=lambda *_: None):
+    return advance(
+        loss,
+        progress,
+        {"w": None, "b": None},
+        SAMPLES,
+        until=until,
+        total=total,
+        batch=16,
+        learning_rate=rate,
+        key=jax.random.key(seed),
+        report=report,
+    )
+
+
+def test_later_chunks_do_not_compile_again():
+    loss, traces = _loss()
+    progress, _ = _run(loss, begin(START), CHUNK)
+    once = len(traces)
+    assert once > 0
+    progress, _ = _run(loss, progress, 3 * CHUNK)
+    _run(loss, begin(START), CHUNK, total=50 * CHUNK, rate=3e-3, seed=7)
+    assert len(traces) == once
+
+
+def test_a_run_can_be_cut_anywhere():
+    loss, _ = _loss()
+    whole, _ = _run(loss, begin(START), 150)
+    first, _ = _run(loss, begin(START), 70)
+    resumed, _ = _run(loss, first, 150)
+    jax.tree.map(np.testing.assert_array_equal, whole, resumed)
+    assert int(whole.step) == 150
+
+
+def test_same_key_same_weights_bit_for_bit():
+    one, again, other = (_run(_loss()[0], begin(START), 50, seed=s)[0] for s in (1, 1, 2))
+    jax.tree.map(np.testing.assert_array_equal, one.trainable, again.trainable)
+    assert np.any(one.trainable["w"] != other.trainable["w"])
+
+
+def test_reports_every_step_once():
+    reported = []
+    loss, _ = _loss()
+    progress, last = _run(loss, begin(START), 250, report=lambda *r: reported.append(r))
+    assert [steps for steps, _ in reported] == [100, 100, 50]
+    assert reported[-1][1] == last
+    assert last < reported[0][1]
+    # Nothing is left to do: nothing changes.
+    same, _ = _run(loss, progress, 250)
+    assert same is progress
+
+
+def test_rate_ends_at_zero():
+    """The last step of a cosine is small: weights move less at the end than in the middle."""
+    loss, _ = _loss()
+    middle = [_run(loss, begin(START), n)[0].trainable["w"] for n in (140, 150, 290, 300)]
+    assert np.abs(middle[3] - middle[2]).max() < 0.05 * np.abs(middle[1] - middle[0]).max()

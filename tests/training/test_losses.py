@@ -1,0 +1,132 @@
+"""Loss weights and losses."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from spenn.config import FitConfig
+from spenn.data import Trajectories
+from spenn.epinet import trainable
+from spenn.generic import Coordinates, Generic
+from spenn.training import Samples, base_loss, correction, epinet_loss, make_samples
+from spenn.training._losses import loss_weights as weights_of
+from support import random_blocks, random_spenn
+
+CONFIG = FitConfig(component_exponent=0.75, speed_floor=0.3)
+
+
+def loss_weights(velocities):
+    return weights_of(velocities, CONFIG.component_exponent, CONFIG.speed_floor)
+
+
+def _velocities(scale=(1.0, 1.0, 1.0)):
+    return np.random.default_rng(0).normal(size=(4000, 3)) * scale
+
+
+def test_weights_of_components_lie_between_absolute_and_relative():
+    weights = loss_weights(_velocities((1.0, 1e-2, 1e2)))
+    ratio = weights[0] / weights[0, 0]
+    np.testing.assert_allclose(ratio, [1, 1e3, 1e-3], rtol=0.1)
+    absolute, relative = (weights_of(_velocities((1.0, 1e-2, 1e2)), e, 1e6) for e in (0, 1))
+    np.testing.assert_allclose(absolute, 1, rtol=1e-6)
+    np.testing.assert_allclose(relative[0] / relative[0, 0], [1, 1e4, 1e-4], rtol=0.1)
+
+
+def test_weights_of_states_fall_with_speed_to_a_floor():
+    velocities = _velocities()
+    velocities[0], velocities[1], velocities[2] = 0.0, 1e-3, 50.0
+    weights = loss_weights(velocities)
+    assert np.all(weights > 0)
+    np.testing.assert_allclose(weights[0], weights[1], rtol=1e-4)
+    assert np.all(weights[2] < 1e-2 * weights[0])
+    ordered = weights[np.argsort(np.mean(velocities**2 / velocities.std(0) ** 1.5, 1)), 0]
+    assert np.all(np.diff(ordered) <= 1e-12)
+
+
+def test_weights_of_states_average_to_one():
+    velocities = _velocities()
+    weights = loss_weights(velocities)
+    components = velocities.std(0) ** -1.5
+    np.testing.assert_allclose(weights.mean(0), components, rtol=1e-12)
+
+
+def test_a_component_that_never_moves_has_a_finite_weight():
+    assert np.all(np.isfinite(loss_weights(_velocities((1.0, 0.0, 1.0)))))
+
+
+def test_samples_are_scaled():
+    rng = np.random.default_rng(0)
+    data = Trajectories(np.arange(5.0), *rng.normal(size=(2, 3, 5, 2)) * [1.0, 100.0])
+    units = Coordinates.of([0.0, 50.0], [1.0, 100.0], 2.0)
+    samples = make_samples(data, units, CONFIG)
+    assert samples.states.shape == (15, 2)
+    np.testing.assert_allclose(
+        samples.states, (data.states.reshape(-1, 2) - [0, 50]) / [1, 100], rtol=1e-5, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        samples.velocities, data.derivatives.reshape(-1, 2) * [2, 0.02], rtol=1e-5
+    )
+    np.testing.assert_allclose(samples.weights, loss_weights(samples.velocities), rtol=1e-3)
+
+
+def test_nothing_is_rounded_before_scaling():
+    """A variable that varies by a millionth of its value, as a temperature may."""
+    states = 1e6 + np.random.default_rng(0).normal(size=(2, 5, 1))
+    units = Coordinates.of([1e6], [1.0], 1.0)
+    samples = make_samples(Trajectories(np.arange(5.0), states), units, CONFIG)
+    np.testing.assert_allclose(samples.states[:, 0], states.ravel() - 1e6, atol=1e-6)
+
+
+def _samples(size, count=6):
+    rng = np.random.default_rng(1)
+    states, velocities, weights = (jnp.asarray(rng.normal(size=(count, size))) for _ in range(3))
+    return Samples(states, velocities, weights**2)
+
+
+def test_base_loss_is_the_weighted_mean_square(x64):
+    blocks, samples = random_blocks(3, gain=(1.0, 1.0)), _samples(3)
+    velocities = jax.jit(jax.vmap(Generic(blocks).velocity))(samples.states)
+    expected = np.mean(np.sum(samples.weights * (velocities - samples.velocities) ** 2, -1))
+    ours = jax.jit(base_loss)(blocks, samples, jax.random.key(0))
+    np.testing.assert_allclose(ours, expected, rtol=1e-12)
+
+
+def test_epinet_loss_takes_one_fresh_index_per_state(x64):
+    model, samples, key = random_spenn(3, gain=(1.0, 1.0)), _samples(3), jax.random.key(0)
+    indices = model.draw(6, key=key)
+    assert len(np.unique(np.asarray(indices)[:, 0])) == 6
+    velocity = jax.jit(lambda x, z: model.realise(z).velocity(x))
+    velocities = np.stack([velocity(x, z) for x, z in zip(samples.states, indices, strict=True)])
+    residuals = velocities - samples.velocities
+    expected = np.mean(np.sum(samples.weights * residuals**2, -1)) / 0.5**2
+    ours = eqx.filter_jit(epinet_loss)(model, samples, key)
+    np.testing.assert_allclose(ours, expected, rtol=1e-10)
+    assert ours != eqx.filter_jit(epinet_loss)(model, samples, jax.random.key(1))
+
+
+def test_only_learnable_branches_are_trainable():
+    model = random_spenn(3)
+    mask = trainable(model)
+    leaves, _ = jax.tree_util.tree_flatten_with_path(mask)
+    chosen = {jax.tree_util.keystr(path) for path, wanted in leaves if wanted}
+    everything = {jax.tree_util.keystr(path) for path, _ in leaves}
+    learnable = {
+        p for p in everything if p.startswith(".epinets") and (".learn" in p or ".gain" in p)
+    }
+    assert chosen == learnable and len(chosen) > 10
+    learned, fixed = eqx.partition(model, mask)
+    gradient = eqx.filter_jit(eqx.filter_grad(
+        lambda t: epinet_loss(eqx.combine(t, fixed), _samples(3), jax.random.key(0))
+    ))(learned)  # fmt: skip
+    assert jax.tree.leaves(gradient.base) == []
+
+
+@pytest.mark.parametrize("factor", [0.1, 3.0])
+def test_scale_correction_finds_the_spread_that_fits_the_errors(factor):
+    rng = np.random.default_rng(0)
+    spread = np.exp(rng.normal(size=(50, 40, 2)))
+    error = factor * spread * rng.normal(size=spread.shape)
+    # The grid of factors has steps of a tenth.
+    np.testing.assert_allclose(correction(error, spread), factor, rtol=0.12)
