@@ -21,7 +21,7 @@ import safetensors.numpy
 from .calibrate import Conformal
 from .config import FitConfig
 from .epinet import INDICES, SPENN, attach
-from .generic import Coordinates, Deterministic
+from .generic import Coordinates, Deterministic, KnownDissipation, KnownPoisson, KnownPotential
 from .model import Calibration, Model
 from .training import BLOCKS, Physics
 
@@ -70,15 +70,15 @@ def load(path: str | Path, physics: Physics | None = None) -> Model:
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
     manifest, text, digest = _manifest(path, content)
-    physics = _physics(path, manifest, physics)
-    config = FitConfig(**manifest["config"])
-    skeleton = eqx.filter_eval_shape(_skeleton, manifest, config, physics)
     try:
         tensors = safetensors.numpy.load(content)
     except Exception as error:
         raise ValueError(f"{path} is damaged: {error}.") from None
     if _digest(text, tensors) != digest:
         raise ValueError(f"{path} is damaged: its content does not have the digest it states.")
+    physics = _physics(path, manifest, physics)
+    config = FitConfig(**manifest["config"])
+    skeleton = eqx.filter_eval_shape(_skeleton, manifest, config, physics)
     filled = _fill(path, skeleton, tensors)
     calibration = _calibration(tensors)
     names = tuple(manifest["names"])
@@ -87,8 +87,6 @@ def load(path: str | Path, physics: Physics | None = None) -> Model:
 
 def _known(model: Model) -> dict[str, list[str]]:
     """Which blocks have known and which have learned parts."""
-    from .generic import KnownDissipation, KnownPoisson, KnownPotential
-
     known = (KnownDissipation, KnownPoisson, KnownPotential)
     return {
         name: ["known" if isinstance(p, known) else "learned" for p in getattr(model.blocks, name)]

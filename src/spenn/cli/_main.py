@@ -5,6 +5,7 @@ JAX is imported inside the commands, so that `--help` answers at once.
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -70,6 +71,7 @@ def _run(config, out: Path) -> None:
 
     from ..experiment._write import prepare, write
 
+    existed = out.exists()
     prepare(out)
     _use_compilation_cache()
     from ..experiment._run import run as run_experiment
@@ -78,9 +80,15 @@ def _run(config, out: Path) -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=110)
-    with Progress(console) as progress:
-        outcome = run_experiment(config, progress)
-    write(outcome, config, out)
+    try:
+        with Progress(console) as progress:
+            outcome = run_experiment(config, progress)
+        write(outcome, config, out)
+    except BaseException:
+        if not existed:
+            with suppress(OSError):  # a folder that something was put into meanwhile stays
+                out.rmdir()
+        raise
     print_tables(outcome.results, console)
     console.print(f"Results, model, configuration and figures are in {out}.")
 

@@ -1,6 +1,6 @@
 """What a run is: system, protocol and sizes."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ..config import FitConfig
 
@@ -42,9 +42,12 @@ class RunConfig:
             raise ValueError(f"the seed must not be negative; it is {self.seed}.")
 
 
+PAPER = FitConfig(steps=8000, batch=8192)
+QUICK = FitConfig(steps=3000, batch=1024)
+
+
 def preset(name: str) -> RunConfig:
     """Sizes for two CPU cores (`quick`) or the paper's own (`paper`, meant for a GPU)."""
     if name == "paper":
-        return RunConfig("oscillator", preset=name, samples=2000, fit=FitConfig(steps=6000))
-    fit = FitConfig(steps=3000, batch=1024)
-    return replace(RunConfig("oscillator"), preset=name, fit=fit)
+        return RunConfig("oscillator", preset=name, samples=2000, fit=PAPER)
+    return RunConfig("oscillator", preset=name, fit=QUICK)

@@ -9,9 +9,6 @@ from ._blocks import AbstractDissipation as AbstractDissipation
 from ._blocks import AbstractPoisson as AbstractPoisson
 from ._blocks import AbstractPotential as AbstractPotential
 from ._blocks import Blocks as Blocks
-from ._blocks import KnownDissipation as KnownDissipation
-from ._blocks import KnownPoisson as KnownPoisson
-from ._blocks import KnownPotential as KnownPotential
 from ._blocks import LearnedDissipation as LearnedDissipation
 from ._blocks import LearnedPoisson as LearnedPoisson
 from ._blocks import LearnedPotential as LearnedPotential
@@ -19,6 +16,9 @@ from ._blocks import learned_dissipation as learned_dissipation
 from ._blocks import learned_poisson as learned_poisson
 from ._blocks import learned_potential as learned_potential
 from ._coordinates import Coordinates as Coordinates
+from ._known import KnownDissipation as KnownDissipation
+from ._known import KnownPoisson as KnownPoisson
+from ._known import KnownPotential as KnownPotential
 from ._method import AbstractMethod as AbstractMethod
 from ._method import Deterministic as Deterministic
 from ._model import Generic as Generic

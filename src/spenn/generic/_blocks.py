@@ -5,7 +5,6 @@ parts are functions of one state in scaled coordinates.
 """
 
 import abc
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -13,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..networks import MLP, PICNN, Tensor, normal, split
-from ._assembly import degenerate_operator, restricted_operator
+from ._assembly import degenerate_operator
 
 State = Float[Array, " d"]
 
@@ -76,36 +75,6 @@ class LearnedDissipation(AbstractDissipation):
     def __call__(self, x, y):
         """Value at one state and one conjugate variable."""
         return self.network(x, y)[0]
-
-
-class KnownPotential(AbstractPotential):
-    """A user's energy or entropy."""
-
-    function: Callable[[State], Float[Array, ""]]
-
-    def __call__(self, x):
-        """Value at one state."""
-        return self.function(x)
-
-
-class KnownPoisson(AbstractPoisson):
-    """A user's Poisson operator, a function of the state that returns a skew matrix."""
-
-    function: Callable[[State], Float[Array, "d d"]]
-
-    def operator(self, x, entropy_slope):
-        """Matrix at one state."""
-        return restricted_operator(self.function(x), entropy_slope)
-
-
-class KnownDissipation(AbstractDissipation):
-    """A user's dissipation potential, convex in its second argument."""
-
-    function: Callable[[State, State], Float[Array, ""]]
-
-    def __call__(self, x, y):
-        """Value at one state and one conjugate variable."""
-        return self.function(x, y)
 
 
 class Blocks(eqx.Module):

@@ -7,7 +7,6 @@ scale * xi` and `t = time_unit * tau`, the blocks in the new coordinates are
     Xi'(xi, y) = time_unit * Xi(x, y / scale).
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -15,8 +14,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
-
-from ._blocks import KnownDissipation, KnownPoisson, KnownPotential
 
 
 class Coordinates(eqx.Module):
@@ -66,22 +63,3 @@ class Coordinates(eqx.Module):
     def unscaled_velocity(self, velocity: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
         """Model's velocity to user's velocity."""
         return velocity * (self.scale / self.time_unit)
-
-    def potential(self, function: Callable) -> KnownPotential:
-        """A user's energy or entropy as a block in these coordinates."""
-        return KnownPotential(lambda xi: function(self.unscaled(xi)))
-
-    def poisson(self, function: Callable) -> KnownPoisson:
-        """A user's Poisson operator as a block in these coordinates."""
-        return KnownPoisson(
-            lambda xi: (
-                function(self.unscaled(xi))
-                * (self.time_unit / (self.scale[:, None] * self.scale[None, :]))
-            )
-        )
-
-    def dissipation(self, function: Callable) -> KnownDissipation:
-        """A user's dissipation potential as a block in these coordinates."""
-        return KnownDissipation(
-            lambda xi, y: self.time_unit * function(self.unscaled(xi), y / self.scale)
-        )

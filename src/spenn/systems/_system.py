@@ -8,7 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..data import Trajectories
-from ..generic import Blocks, Coordinates, Generic
+from ..generic import (
+    Blocks,
+    Coordinates,
+    Generic,
+    KnownDissipation,
+    KnownPoisson,
+    KnownPotential,
+)
 from ..integrate import implicit_midpoint, rk4, rollout
 
 
@@ -41,10 +48,10 @@ class System:
         units = Coordinates.identity(len(self.names))
         return Generic(
             Blocks(
-                (units.potential(self.energy),),
-                (units.potential(self.entropy),),
-                (units.poisson(self.poisson),),
-                (units.dissipation(self.dissipation),),
+                (KnownPotential(self.energy, units),),
+                (KnownPotential(self.entropy, units),),
+                (KnownPoisson(self.poisson, units),),
+                (KnownDissipation(self.dissipation, units),),
             )
         )
 

@@ -12,6 +12,12 @@ from ..epinet import INDICES, SPENN, attach, scale_priors, trainable
 from ..generic import (
     Blocks,
     Coordinates,
+    KnownDissipation,
+    KnownPoisson,
+    KnownPotential,
+    LearnedDissipation,
+    LearnedPoisson,
+    LearnedPotential,
     learned_dissipation,
     learned_poisson,
     learned_potential,
@@ -49,24 +55,19 @@ class Physics:
         self, coordinates: Coordinates, size: int, width: int, depth: int, *, key: PRNGKeyArray
     ) -> Blocks:
         """Known parts in scaled coordinates and fresh networks for the learned ones."""
-        pull = {
-            "energy": coordinates.potential,
-            "entropy": coordinates.potential,
-            "poisson": coordinates.poisson,
-            "dissipation": coordinates.dissipation,
-        }
-        draw = {
-            "energy": learned_potential,
-            "entropy": learned_potential,
-            "poisson": learned_poisson,
-            "dissipation": learned_dissipation,
+        kinds = {
+            "energy": (KnownPotential, learned_potential),
+            "entropy": (KnownPotential, learned_potential),
+            "poisson": (KnownPoisson, learned_poisson),
+            "dissipation": (KnownDissipation, learned_dissipation),
         }
 
-        def parts(name, key):
-            known = getattr(self, name)
-            return (() if known is None else (pull[name](known),)) + (
-                (draw[name](size, width, depth, key=key),) if name in self.learned else ()
-            )
+        def parts(name, key) -> tuple:
+            known, learned = kinds[name]
+            function = getattr(self, name)
+            given = () if function is None else (known(function, coordinates),)
+            drawn = (learned(size, width, depth, key=key),) if name in self.learned else ()
+            return given + drawn
 
         keys = split(key, len(BLOCKS))
         return Blocks(*(parts(name, k) for name, k in zip(BLOCKS, keys, strict=True)))
@@ -156,8 +157,6 @@ def _finite_loss(result):
 
 def _is_learned(blocks: Blocks):
     """True for network weights, false for whatever a known part carries."""
-    from ..generic import LearnedDissipation, LearnedPoisson, LearnedPotential
-
     learned = (LearnedDissipation, LearnedPoisson, LearnedPotential)
     return jax.tree.map(
         lambda part: jax.tree.map(

@@ -1,0 +1,45 @@
+"""Known parts: a user's functions, in the user's units, as parts in scaled coordinates."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+
+from ._assembly import restricted_operator
+from ._blocks import AbstractDissipation, AbstractPoisson, AbstractPotential
+from ._coordinates import Coordinates
+
+
+class KnownPotential(AbstractPotential):
+    """A user's energy or entropy, `function(x) -> ()`."""
+
+    function: Callable = eqx.field(static=True)
+    coordinates: Coordinates
+
+    def __call__(self, x):
+        """Value at one state."""
+        return self.function(self.coordinates.unscaled(x))
+
+
+class KnownPoisson(AbstractPoisson):
+    """A user's Poisson operator, `function(x) -> (d, d)` skew."""
+
+    function: Callable = eqx.field(static=True)
+    coordinates: Coordinates
+
+    def operator(self, x, entropy_slope):
+        """Matrix at one state."""
+        scale, time_unit = self.coordinates.scale, self.coordinates.time_unit
+        given = self.function(self.coordinates.unscaled(x))
+        return restricted_operator(given * (time_unit / (scale[:, None] * scale)), entropy_slope)
+
+
+class KnownDissipation(AbstractDissipation):
+    """A user's dissipation potential, `function(x, y) -> ()` convex in `y`."""
+
+    function: Callable = eqx.field(static=True)
+    coordinates: Coordinates
+
+    def __call__(self, x, y):
+        """Value at one state and one conjugate variable."""
+        given = self.function(self.coordinates.unscaled(x), y / self.coordinates.scale)
+        return self.coordinates.time_unit * given
