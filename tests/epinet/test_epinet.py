@@ -88,7 +88,8 @@ class TestRealisations:
         model = random_spenn(SIZE, amplitude=0.0)
         x, y = _point()
         ours, base = (
-            _outputs(f, x, y) for f in (model.realise(jnp.asarray(FIRST)), Generic(model.base))
+            (f.energy(x), f.entropy(x), f.poisson(x, x, y), f.dissipation_slope(x, y))
+            for f in (model.realise(jnp.asarray(FIRST)), Generic(model.base))
         )
         jax.tree.map(np.testing.assert_array_equal, ours, base)
 

@@ -29,7 +29,7 @@ def _all(chunks):
 
 
 def test_a_sample_is_one_realisation_from_start_to_end(x64):
-    model, units = random_spenn(SIZE, gain=(1.0, 1.0)), Coordinates.of(*UNITS)
+    model, units = random_spenn(SIZE, 6, 1, gain=(1.0, 1.0)), Coordinates.of(*UNITS)
     indices = model.draw(SAMPLES, key=jax.random.key(0))
     states = _all(ensemble(model, units, INITIAL, TIMES, indices))
     assert states.shape == (5, SAMPLES, len(TIMES), SIZE)
@@ -46,7 +46,7 @@ def test_a_sample_is_one_realisation_from_start_to_end(x64):
 
 
 def test_chunks_do_not_change_the_result(x64, monkeypatch):
-    model, units = random_spenn(SIZE, gain=(1.0, 1.0)), Coordinates.of(*UNITS)
+    model, units = random_spenn(SIZE, 6, 1, gain=(1.0, 1.0)), Coordinates.of(*UNITS)
     indices = model.draw(SAMPLES, key=jax.random.key(0))
     whole = list(ensemble(model, units, INITIAL, TIMES, indices))
     assert len(whole) == 1
@@ -72,7 +72,7 @@ class TestLawsByValues:
 
     @staticmethod
     def _laws(dt, steps):
-        model = random_spenn(SIZE, gain=(1.0, 1.0), seed=3)
+        model = random_spenn(SIZE, 6, 1, gain=(1.0, 1.0), seed=3)
         indices = model.draw(10, key=jax.random.key(0))
         times = dt * np.arange(steps + 1)
         (chunk,) = ensemble(model, Coordinates.identity(SIZE), INITIAL, times, indices)
@@ -134,7 +134,7 @@ class TestDivergence:
 
 
 def test_summaries_are_statistics_of_the_samples():
-    model, units = random_spenn(SIZE, gain=(1.0, 1.0)), Coordinates.of(*UNITS)
+    model, units = random_spenn(SIZE, 6, 1, gain=(1.0, 1.0)), Coordinates.of(*UNITS)
     indices = model.draw(SAMPLES, key=jax.random.key(0))
     states = _all(ensemble(model, units, INITIAL, TIMES, indices))
     truth = np.broadcast_to(INITIAL[:, None], (5, len(TIMES), SIZE))

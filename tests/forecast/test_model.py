@@ -15,13 +15,14 @@ from spenn.model import Model
 from support import random_spenn
 
 SIZE = 3
+SAMPLES = 7  # everywhere the same, so that one compilation serves most tests
 TIMES = np.linspace(0, 0.2, 6)
 
 
 @pytest.fixture(scope="module")
 def model():
     units = Coordinates.of([0.1, -0.2, 1.0], [1.0, 2.0, 0.5], 0.5)
-    return Model(("a", "b", "c"), units, random_spenn(SIZE, gain=(1.0, 1.0)), FitConfig())
+    return Model(("a", "b", "c"), units, random_spenn(SIZE, 6, 1, gain=(1.0, 1.0)), FitConfig())
 
 
 @pytest.fixture(scope="module")
@@ -29,31 +30,33 @@ def calibrated(model):
     """On what one of its own realisations does."""
     rng = np.random.default_rng(0)
     starts = rng.normal(size=(30, SIZE))
-    states = np.stack([model.forecast(x, TIMES, samples=1, seed=9).samples[0] for x in starts])
+    states = np.stack(
+        [model.forecast(x, TIMES, samples=SAMPLES, seed=9).samples[0] for x in starts]
+    )
     states[:, 1:] += 1e-3 * rng.normal(size=states[:, 1:].shape)
-    return model.calibrate(Trajectories(TIMES, states, names=("a", "b", "c")), samples=20)
+    return model.calibrate(Trajectories(TIMES, states, names=("a", "b", "c")), samples=SAMPLES)
 
 
 def test_forecast(model):
-    forecast = model.forecast([0.1, 0.2, 0.3], TIMES, samples=7, seed=3)
-    assert forecast.samples.shape == (7, 6, SIZE) and forecast.indices.shape == (7, 3)
+    forecast = model.forecast([0.1, 0.2, 0.3], TIMES, samples=SAMPLES, seed=3)
+    assert forecast.samples.shape == (SAMPLES, 6, SIZE) and forecast.indices.shape == (SAMPLES, 3)
     assert forecast.mean.shape == forecast.std.shape == (6, SIZE)
     assert forecast.diverged == () and forecast.names == ("a", "b", "c")
-    np.testing.assert_allclose(forecast.samples[:, 0], [[0.1, 0.2, 0.3]] * 7, rtol=1e-5)
-    np.testing.assert_array_equal(forecast.indices, model.draw(7, seed=3))
-    again = model.forecast([0.1, 0.2, 0.3], TIMES, samples=7, seed=3)
+    np.testing.assert_allclose(forecast.samples[:, 0], [[0.1, 0.2, 0.3]] * SAMPLES, rtol=1e-5)
+    np.testing.assert_array_equal(forecast.indices, model.draw(SAMPLES, seed=3))
+    again = model.forecast([0.1, 0.2, 0.3], TIMES, samples=SAMPLES, seed=3)
     np.testing.assert_array_equal(forecast.samples, again.samples)
 
 
 def test_values_are_in_the_users_units(model):
-    x, (z,) = np.array([0.1, 0.2, 0.3]), model.draw(1, seed=0)
+    x, z = np.array([0.1, 0.2, 0.3]), model.draw(SAMPLES, seed=0)[0]
 
     @jax.jit
     def values(x, z):
         return model.velocity(x, z), model.energy(x, z), model.entropy(x, z)
 
     velocity, energy, entropy = values(x, z)
-    sample = model.forecast(x, np.array([0.0, 1e-3]), samples=1, seed=0).samples[0]
+    sample = model.forecast(x, TIMES / 40, samples=SAMPLES, seed=0).samples[0]
     np.testing.assert_allclose((sample[1] - sample[0]) / 1e-3, velocity, rtol=2e-2, atol=2e-3)
     field, scaled = model.method.realise(z), model.coordinates.scaled(x)
     np.testing.assert_allclose(energy, field.energy(scaled), rtol=1e-5)
@@ -63,17 +66,17 @@ def test_values_are_in_the_users_units(model):
 def test_amplitude_zero_and_base_agree(model):
     x = [0.1, 0.2, 0.3]
     method = eqx.tree_at(lambda m: m.amplitude, model.method, jnp.zeros(()))
-    still = replace(model, method=method).forecast(x, TIMES, samples=3)
-    base = model.base.forecast(x, TIMES, samples=1)
-    np.testing.assert_allclose(still.samples, np.repeat(base.samples, 3, 0), rtol=1e-5, atol=1e-6)
-    assert np.max(model.forecast(x, TIMES, samples=3).std) > 1e-3
-    assert base.indices.shape == (1, 0)
+    still = replace(model, method=method).forecast(x, TIMES, samples=SAMPLES)
+    base = model.base.forecast(x, TIMES, samples=SAMPLES)
+    np.testing.assert_allclose(still.samples, base.samples, rtol=1e-5, atol=1e-6)
+    assert np.max(model.forecast(x, TIMES, samples=SAMPLES).std) > 1e-3
+    assert base.indices.shape == (SAMPLES, 0)
     assert model.prior_scale == 0.5 and model.base.prior_scale == 0
 
 
 @pytest.mark.parametrize("kind", ["interval", "band"])
 def test_intervals(calibrated, kind):
-    forecast = calibrated.forecast([0.1, 0.2, 0.3], TIMES, samples=20)
+    forecast = calibrated.forecast([0.1, 0.2, 0.3], TIMES, samples=SAMPLES)
     narrow, wide = (getattr(forecast, kind)(level) for level in (0.5, 0.9))
     for low, high in (narrow, wide):
         assert low.shape == high.shape == (6, SIZE)
@@ -83,7 +86,7 @@ def test_intervals(calibrated, kind):
 
 
 def test_bands_are_wider_than_intervals(calibrated):
-    forecast = calibrated.forecast([0.1, 0.2, 0.3], TIMES, samples=20)
+    forecast = calibrated.forecast([0.1, 0.2, 0.3], TIMES, samples=SAMPLES)
     interval, band = forecast.interval(0.8), forecast.band(0.8)
     assert np.mean(band[1] - band[0]) > np.mean(interval[1] - interval[0])
 
@@ -91,8 +94,8 @@ def test_bands_are_wider_than_intervals(calibrated):
 @pytest.mark.parametrize("kind", ["interval", "band"])
 def test_intervals_ask_for_calibration_on_the_same_times(model, calibrated, kind):
     with pytest.raises(ValueError, match=r"not calibrated: call model\.calibrate"):
-        getattr(model.forecast(np.zeros(SIZE), TIMES, samples=2), kind)(0.9)
-    other = calibrated.forecast(np.zeros(SIZE), 2 * TIMES, samples=2)
+        getattr(model.forecast(np.zeros(SIZE), TIMES, samples=SAMPLES), kind)(0.9)
+    other = calibrated.forecast(np.zeros(SIZE), 2 * TIMES, samples=SAMPLES)
     with pytest.raises(ValueError, match="calibrated on the times of the calibration data"):
         getattr(other, kind)(0.9)
 

@@ -3,13 +3,22 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from spenn.training import Samples
-from spenn.training._loop import CHUNK, advance, begin
+from spenn.training import Samples, _loop
+from spenn.training._loop import advance, begin
 
 RNG = np.random.default_rng(0)
 SAMPLES = Samples(*(jnp.asarray(RNG.normal(size=(64, 2)), jnp.float32) for _ in range(3)))
 START = {"w": jnp.eye(2), "b": jnp.zeros(2)}
+
+
+CHUNK = 10
+
+
+@pytest.fixture(autouse=True)
+def _short_chunks(monkeypatch):
+    monkeypatch.setattr(_loop, "CHUNK", CHUNK)
 
 
 def _loss():
@@ -52,15 +61,16 @@ def test_later_chunks_do_not_compile_again():
 
 def test_a_run_can_be_cut_anywhere():
     loss, _ = _loss()
-    whole, _ = _run(loss, begin(START), 150)
-    first, _ = _run(loss, begin(START), 70)
-    resumed, _ = _run(loss, first, 150)
+    whole, _ = _run(loss, begin(START), 20)
+    first, _ = _run(loss, begin(START), 5)
+    resumed, _ = _run(loss, first, 20)
     jax.tree.map(np.testing.assert_array_equal, whole, resumed)
-    assert int(whole.step) == 150
+    assert int(whole.step) == 20
 
 
 def test_same_key_same_weights_bit_for_bit():
-    one, again, other = (_run(_loss()[0], begin(START), 50, seed=s)[0] for s in (1, 1, 2))
+    loss, _ = _loss()
+    one, again, other = (_run(loss, begin(START), 20, seed=s)[0] for s in (1, 1, 2))
     jax.tree.map(np.testing.assert_array_equal, one.trainable, again.trainable)
     assert np.any(one.trainable["w"] != other.trainable["w"])
 
@@ -68,17 +78,24 @@ def test_same_key_same_weights_bit_for_bit():
 def test_reports_every_step_once():
     reported = []
     loss, _ = _loss()
-    progress, last = _run(loss, begin(START), 250, report=lambda *r: reported.append(r))
-    assert [steps for steps, _ in reported] == [100, 100, 50]
+    progress, last = _run(loss, begin(START), 25, report=lambda *r: reported.append(r))
+    assert [steps for steps, _ in reported] == [10, 10, 5]
     assert reported[-1][1] == last
-    assert last < reported[0][1]
     # Nothing is left to do: nothing changes.
-    same, _ = _run(loss, progress, 250)
+    same, _ = _run(loss, progress, 25)
     assert same is progress
 
 
-def test_rate_ends_at_zero():
-    """The last step of a cosine is small: weights move less at the end than in the middle."""
+def test_loss_falls_and_rate_ends_at_zero():
+    """The rate rises, then falls as a cosine: weights stand still at the end."""
     loss, _ = _loss()
-    middle = [_run(loss, begin(START), n)[0].trainable["w"] for n in (140, 150, 290, 300)]
-    assert np.abs(middle[3] - middle[2]).max() < 0.05 * np.abs(middle[1] - middle[0]).max()
+    losses, total = [], 400
+    report = lambda _, value: losses.append(value)  # noqa: E731
+    seen = {}
+    progress = begin(START)
+    for until in (190, 200, 390, 400):
+        progress, _ = _run(loss, progress, until, total=total, rate=5e-2, report=report)
+        seen[until] = progress.trainable["w"]
+    assert losses[-1] < 0.8 * losses[0]
+    middle, end = np.abs(seen[200] - seen[190]).max(), np.abs(seen[400] - seen[390]).max()
+    assert end < 0.05 * middle

@@ -13,7 +13,7 @@ from spenn.training import Physics, Samples, base_steps, fit_base, fit_epinet
 from support import random_blocks
 
 CONFIG = FitConfig(
-    width=6, depth=1, steps=40, batch=32, races=2, race_steps=10,
+    width=6, depth=1, steps=20, batch=32, races=2, race_steps=10,
     dimension=2, epinet_width=3, epinet_steps=0,
 )  # fmt: skip
 
@@ -69,7 +69,7 @@ def test_stage_one_races_and_is_deterministic():
         )
 
     one = run(0, report=lambda steps, loss: reported.append(steps))
-    assert sum(reported) == base_steps(CONFIG) == 50
+    assert sum(reported) == base_steps(CONFIG) == 30
     jax.tree.map(np.testing.assert_array_equal, one, run(0))
     weights = lambda blocks: np.asarray(blocks.energy[0].network.readout.weight)  # noqa: E731
     assert np.any(weights(one) != weights(run(1)))

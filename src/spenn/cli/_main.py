@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+INTERRUPTED = 130
+
 app = typer.Typer(
     name="spenn",
     help="Learn dynamics that obey both laws of thermodynamics, and say how sure to be of them.",
@@ -67,6 +69,7 @@ def run(
 
 
 def _run(config, out: Path) -> None:
+    _compile_for_small_networks()
     from rich.console import Console
 
     from ..experiment._write import prepare, write
@@ -93,6 +96,12 @@ def _run(config, out: Path) -> None:
     console.print(f"Results, model, configuration and figures are in {out}.")
 
 
+def _compile_for_small_networks() -> None:
+    """On a GPU, trying out kernels for dozens of tiny products takes longer than to use them."""
+    flags = "--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false"
+    os.environ["XLA_FLAGS"] = f"{flags} {os.environ.get('XLA_FLAGS', '')}"
+
+
 def _use_compilation_cache() -> None:
     """Keep compiled programs between runs, where the user has not said otherwise."""
     import jax
@@ -106,11 +115,15 @@ def _use_compilation_cache() -> None:
 def main() -> None:
     """Entry point: bad input ends with one sentence and exit code 2."""
     try:
-        app(standalone_mode=False)
+        # Some versions of typer raise on Ctrl-C, others return the exit code.
+        if app(standalone_mode=False) == INTERRUPTED:
+            raise KeyboardInterrupt
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted; nothing was written.", 130)
+        print("spenn: interrupted; nothing was written.", file=sys.stderr, flush=True)
+        # An orderly exit can crash in the middle of a compilation; there is nothing to put away.
+        os._exit(INTERRUPTED)
     except ValueError as error:
         _fail(str(error), 2)
     except Exception as error:
