@@ -69,7 +69,6 @@ def run(
 
 
 def _run(config, out: Path) -> None:
-    _compile_for_small_networks()
     from rich.console import Console
 
     from ..experiment._write import prepare, write
@@ -94,12 +93,6 @@ def _run(config, out: Path) -> None:
         raise
     print_tables(outcome.results, console)
     console.print(f"Results, model, configuration and figures are in {out}.")
-
-
-def _compile_for_small_networks() -> None:
-    """On a GPU, trying out kernels for dozens of tiny products takes longer than to use them."""
-    flags = "--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false"
-    os.environ["XLA_FLAGS"] = f"{flags} {os.environ.get('XLA_FLAGS', '')}"
 
 
 def _use_compilation_cache() -> None:

@@ -42,7 +42,7 @@ class RunConfig:
             raise ValueError(f"the seed must not be negative; it is {self.seed}.")
 
 
-PAPER = FitConfig(steps=8000, batch=8192)
+PAPER = FitConfig(steps=10_000, batch=8192)
 QUICK = FitConfig(steps=3000, batch=1024)
 
 
