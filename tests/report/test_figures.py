@@ -10,20 +10,20 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from spenn.report._figures import (
+from spenn.report._view import MethodView, RunView
+from spenn.report.figures import draw_figures
+from spenn.report.figures._coverage import draw_coverage as _coverage
+from spenn.report.figures._drawing import (
     _common,
-    _coverage,
-    _errors,
-    _laws,
     _log_limits,
     _number,
     _thin,
     _thin_to_minima,
-    _trajectories,
-    draw_figures,
     method_colours,
 )
-from spenn.report._view import MethodView, RunView
+from spenn.report.figures._errors import draw_errors as _errors
+from spenn.report.figures._laws import draw_laws as _laws
+from spenn.report.figures._trajectories import draw_trajectories as _trajectories
 
 SPENN = ("spenn-half-normal", "spenn-uniform", "spenn-exponential")
 LEVELS = np.linspace(0.05, 0.95, 19)
@@ -119,12 +119,12 @@ def test_user_style_does_not_leak_in(tmp_path):
 
 
 def test_neither_pyplot_nor_jax_is_imported():
-    code = "import sys, spenn.report._figures as f; print(*sys.modules)"
+    code = "import sys, spenn.report.figures as f; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     modules = loaded.stdout.split()
-    assert "spenn.report._figures" in modules
+    assert "spenn.report.figures" in modules
     assert "matplotlib.pyplot" not in modules
     assert "jax" not in modules
 
