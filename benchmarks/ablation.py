@@ -13,7 +13,7 @@ from spenn.calibrate import rank_correlation
 from spenn.config import FitConfig
 from spenn.experiment import RunConfig
 from spenn.experiment._data import make_data
-from spenn.fit import add_uncertainty, fit_deterministic
+from spenn.fitting import add_uncertainty, fit_deterministic
 from spenn.forecast import LEVELS, evaluate
 from spenn.systems import OSCILLATOR
 

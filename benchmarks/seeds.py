@@ -11,7 +11,7 @@ import numpy as np
 from spenn.experiment import preset
 from spenn.experiment._data import make_data
 from spenn.experiment._results import accuracy
-from spenn.fit import fit_deterministic
+from spenn.fitting import fit_deterministic
 from spenn.forecast import evaluate
 from spenn.systems import OSCILLATOR
 

@@ -12,6 +12,9 @@ from spenn.epinet import INDICES, attach
 from spenn.generic import (
     Blocks,
     Generic,
+    KnownDissipation,
+    KnownPoisson,
+    KnownPotential,
     LearnedPoisson,
     learned_dissipation,
     learned_poisson,
@@ -85,6 +88,16 @@ def random_spenn(
     return eqx.tree_at(lambda m: m.amplitude, model, model.amplitude * amplitude)
 
 
+def known_blocks(units, energy, entropy, poisson, dissipation) -> Blocks:
+    """A user's four functions."""
+    return Blocks(
+        (KnownPotential(energy, units),),
+        (KnownPotential(entropy, units),),
+        (KnownPoisson(poisson, units),),
+        (KnownDissipation(dissipation, units),),
+    )
+
+
 class LawErrors(NamedTuple):
     """Backward errors of the two laws in units of the machine epsilon; entropy made counts as 0."""
 
@@ -112,7 +125,7 @@ def law_errors(field: Generic, x: Float[Array, " d"]) -> LawErrors:
 def _operator_norm(part, x, entropy_slope):
     """Product of the norms of the factors of `L = Q^T L~ Q`; the norm of a known `L`."""
     if not isinstance(part, LearnedPoisson):
-        return _norm(part.function(x))
+        return _norm(part.operator(x, entropy_slope))
     raw = part.network(x).reshape(x.size, x.size)
     return _norm(part.tensor(entropy_slope)) ** 2 * _norm(raw - raw.T)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from spenn.config import FitConfig
-from spenn.fit import add_uncertainty, fit, fit_deterministic, hold_out
+from spenn.fitting import add_uncertainty, fit, fit_deterministic, hold_out
 from spenn.systems import OSCILLATOR, simulate
 
 SMALL = FitConfig(

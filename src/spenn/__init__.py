@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from .config import FitConfig as FitConfig
     from .data import Trajectories as Trajectories
     from .files import load as load
-    from .fit import add_uncertainty as add_uncertainty
-    from .fit import fit as fit
-    from .fit import fit_deterministic as fit_deterministic
+    from .fitting import add_uncertainty as add_uncertainty
+    from .fitting import fit as fit
+    from .fitting import fit_deterministic as fit_deterministic
     from .model import Forecast as Forecast
     from .model import Model as Model
     from .systems import simulate as simulate
@@ -28,13 +28,24 @@ _PUBLIC = {
     "Model": ".model",
     "Physics": ".training",
     "Trajectories": ".data",
-    "add_uncertainty": ".fit",
-    "fit": ".fit",
-    "fit_deterministic": ".fit",
+    "add_uncertainty": ".fitting",
+    "fit": ".fitting",
+    "fit_deterministic": ".fitting",
     "load": ".files",
     "simulate": ".systems",
 }
-__all__ = sorted(_PUBLIC)
+__all__ = [
+    "FitConfig",
+    "Forecast",
+    "Model",
+    "Physics",
+    "Trajectories",
+    "add_uncertainty",
+    "fit",
+    "fit_deterministic",
+    "load",
+    "simulate",
+]
 
 
 def __getattr__(name: str):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from spenn.epinet import INDICES, PerturbedTensor, attach
-from spenn.generic import Blocks, Generic, KnownPotential
+from spenn.generic import Blocks, Coordinates, Generic, KnownPotential
 from support import random_blocks, random_spenn
 
 SIZE, DIMENSION = 4, 3
@@ -129,7 +129,7 @@ class TestRealisations:
 
     def test_known_parts_get_no_epinet(self):
         learned = random_blocks(SIZE)
-        known = KnownPotential(lambda x: jnp.sum(x**2))
+        known = KnownPotential(lambda x: jnp.sum(x**2), Coordinates.identity(SIZE))
         base = Blocks((known,), (known, *learned.entropy), learned.poisson, learned.dissipation)
         model = attach(
             base,

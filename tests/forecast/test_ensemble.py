@@ -79,13 +79,16 @@ class TestLawsByValues:
         return chunk.laws
 
     def test_energy_drift_falls_as_the_fourth_power_of_the_step(self, x64):
-        energies = [np.asarray(self._laws(*s).energy) for s in ((0.08, 25), (0.04, 50))]
-        coarse, fine = (np.abs(e - e[..., :1]).max(-1).mean() for e in energies)
-        assert np.log2(coarse / fine) > 3.5
-        assert fine < 1e-5 * np.abs(energies[1]).max()
+        energies = [np.asarray(self._laws(*s).energy) for s in ((0.04, 25), (0.02, 50))]
+        coarse, fine = (np.abs(e - e[..., :1]).max(-1) for e in energies)
+        # Some drift more than others; one that barely moves has reached rounding.
+        order = np.log2(coarse / fine)[fine > 1e-13]
+        assert order.size > 25
+        assert 3.5 < np.median(order) < 5.5
+        assert np.median(fine) < 1e-6
 
     def test_entropy_never_falls(self, x64):
-        entropy = np.asarray(self._laws(0.04, 50).entropy)
+        entropy = np.asarray(self._laws(0.02, 50).entropy)
         assert np.min(np.diff(entropy, axis=-1)) >= -1e-14 * np.abs(entropy).max()
         assert np.max(entropy[..., -1] - entropy[..., 0]) > 1e-3
 
@@ -97,12 +100,13 @@ class Growing(AbstractMethod):
         return jnp.zeros((n, 1))
 
     def realise(self, index):
+        units = Coordinates.identity(2)
         return Generic(
             Blocks(
-                (KnownPotential(lambda x: x[1]),),
-                (KnownPotential(lambda x: index[0] * x[0] ** 4 / 4),),
+                (KnownPotential(lambda x: x[1], units),),
+                (KnownPotential(lambda x: index[0] * x[0] ** 4 / 4, units),),
                 (),
-                (KnownDissipation(lambda x, y: jnp.sum(y**2) / 2),),
+                (KnownDissipation(lambda x, y: jnp.sum(y**2) / 2, units),),
             )
         )
 

@@ -4,21 +4,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from spenn.generic import Blocks, Coordinates, Generic
+from spenn.generic import Coordinates, Generic, KnownPotential
 from spenn.systems import OSCILLATOR
-from support import central_difference
+from support import central_difference, known_blocks
 
 
 def _field(units):
     system = OSCILLATOR
-    return Generic(
-        Blocks(
-            (units.potential(system.energy),),
-            (units.potential(system.entropy),),
-            (units.poisson(system.poisson),),
-            (units.dissipation(system.dissipation),),
-        )
-    )
+    parts = (system.energy, system.entropy, system.poisson, system.dissipation)
+    return Generic(known_blocks(units, *parts))
 
 
 UNITS = ([0.3, -2.0, 7.0], [2.0, 0.1, 30.0], 0.05)
@@ -72,7 +66,7 @@ def test_a_variable_that_does_not_vary_is_left_as_it_is():
 
 def test_slopes_transform_as_covectors(x64):
     units = Coordinates.of(*UNITS)
-    energy = units.potential(OSCILLATOR.energy)
+    energy = KnownPotential(OSCILLATOR.energy, units)
     xi = jnp.array([0.1, 0.2, 0.3])
     expected = central_difference(OSCILLATOR.energy, units.unscaled(xi)) * units.scale
     np.testing.assert_allclose(jax.grad(energy)(xi), expected, rtol=1e-7)

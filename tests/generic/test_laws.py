@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from spenn.generic import Blocks, Coordinates, Generic, KnownPoisson, KnownPotential
-from support import assert_lawful, law_errors, random_blocks
+from support import assert_lawful, known_blocks, law_errors, random_blocks
 
 NETWORKS, STATES = 200, 100
 
@@ -83,12 +83,8 @@ class TestKnownParts:
         return (1 + x[0] ** 2) * jnp.sum(y**2) + jnp.sum(y**4) + y[1]
 
     def _known(self, units) -> Blocks:
-        return Blocks(
-            (units.potential(self._energy),),
-            (units.potential(self._entropy),),
-            (units.poisson(self._poisson),),
-            (units.dissipation(self._dissipation),),
-        )
+        parts = (self._energy, self._entropy, self._poisson, self._dissipation)
+        return known_blocks(units, *parts)
 
     def test_known_blocks(self, dtype):
         field = Generic(self._known(Coordinates.identity(self.size)))
@@ -97,6 +93,7 @@ class TestKnownParts:
 
     def test_known_and_learned_blocks_add_up(self, dtype):
         known = self._known(Coordinates.identity(self.size))
+        known = jax.tree.map(lambda a: jnp.broadcast_to(a, (50, *a.shape)), known)
         learned = random_blocks(self.size, count=50)
         both = jax.tree.map(
             lambda a, b: a + b, known, learned, is_leaf=lambda n: isinstance(n, tuple)
@@ -112,9 +109,12 @@ class TestKnownParts:
         x = jnp.array([0.4, -0.3, 0.7])
         slope = jax.grad(self._entropy)(x)
         assert np.linalg.norm(self._poisson(x) @ slope) > 0.1
-        blocks = random_blocks(self.size)
+        blocks, units = random_blocks(self.size), Coordinates.identity(self.size)
         blocks = Blocks(
-            blocks.energy, (KnownPotential(self._entropy),), (KnownPoisson(self._poisson),), ()
+            blocks.energy,
+            (KnownPotential(self._entropy, units),),
+            (KnownPoisson(self._poisson, units),),
+            (),
         )
         rates = Generic(blocks).rates(x)
         assert np.linalg.norm(rates.velocity) > 1e-2

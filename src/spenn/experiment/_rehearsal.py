@@ -11,7 +11,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 
-from ..fit import VALIDATION_SAMPLES, hold_out
+from ..fitting import VALIDATION_SAMPLES, hold_out
 from ..forecast import rehearse
 from ..generic import Coordinates, Deterministic
 from ..training import CHUNK, PILOT, Physics, fit_epinet, make_samples

@@ -10,7 +10,7 @@ import numpy as np
 from .. import __version__
 from ..calibrate import Conformal
 from ..epinet import INDICES
-from ..fit import add_uncertainty, fit_deterministic
+from ..fitting import add_uncertainty, fit_deterministic
 from ..forecast import LEVELS, Evaluation, Summary, evaluate
 from ..generic import Coordinates, Deterministic
 from ..model import Calibration, Model
