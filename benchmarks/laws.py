@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from spenn.epinet import HalfNormal, attach
-from spenn.generic import Coordinates, irreversible, without
+from spenn.generic import Coordinates, irreversible, rows_without, without
 from spenn.training import Physics
 
 STATES = 1000
@@ -26,7 +26,7 @@ def residuals(model, x, index):
     part = field.blocks.poisson[0]
     operator = part.operator(x, entropy_slope)
     # The operator is a product of five factors; its own norm may be small by cancellation.
-    factors = _norm(part.tensor(entropy_slope)) ** 2 * _norm(part.network(x))
+    factors = _norm(rows_without(part.tensor, entropy_slope)) ** 2 * _norm(part.network(x))
     reversible = field.poisson(x, entropy_slope, energy_slope)
     force = without(energy_slope, entropy_slope)
     slope, rest = (field.dissipation_slope(x, y) for y in (force, jnp.zeros_like(x)))
@@ -51,7 +51,7 @@ def _norm(array):
 def worst(model, key):
     """Largest residuals over many states and indices of one network."""
     state_key, index_key = jax.random.split(key)
-    size = model.base.poisson[0].tensor.entries.shape[0]
+    size = model.base.poisson[0].tensor.shape[0]
     states = 2 * jax.random.normal(state_key, (STATES, size))
     indices = model.draw(STATES, key=index_key)
     return jnp.max(jax.vmap(lambda x, z: residuals(model, x, z))(states, indices), 0)

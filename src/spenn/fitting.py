@@ -115,5 +115,7 @@ def hold_out(
 def _check(config: FitConfig, seed: int) -> None:
     if seed < 0:
         raise ValueError(f"the seed must not be negative; it is {seed}.")
+    if config.prior_scale is not None and not config.prior_scale > 0:
+        raise ValueError(f"the prior scale must be positive; it is {config.prior_scale}.")
     if config.index not in INDICES:
         raise ValueError(f"there is no index {config.index!r}; choose from {tuple(INDICES)}.")

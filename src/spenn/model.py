@@ -157,4 +157,6 @@ class Model:
         save_model(self, Path(path))
 
     def _scaled(self, x):
-        return self.coordinates.scaled(jnp.asarray(x, float))
+        if isinstance(x, jax.Array):
+            return self.coordinates.scaled(x)
+        return jnp.asarray(self.coordinates.on_host().scaled(np.asarray(x)), float)

@@ -62,7 +62,7 @@ def test_sizes(x64, models, n):
     raw = [jax.vmap(f.blocks.poisson[0].network)(states) for f in (shifted, base)]
     np.testing.assert_allclose(_rms(raw[0] - raw[1]), _rms(raw[1]), rtol=1e-9)
 
-    entries = base.blocks.poisson[0].tensor.entries
+    entries = base.blocks.poisson[0].tensor
     branch = model.epinets.poisson[0].tensor
     np.testing.assert_allclose(_rms(branch.unit * branch.prior[n]), _rms(entries), rtol=1e-9)
 

@@ -75,6 +75,19 @@ def test_same_key_same_weights_bit_for_bit():
     assert np.any(one.trainable["w"] != other.trainable["w"])
 
 
+@pytest.mark.parametrize("source", ["batch", "key"])
+def test_every_step_has_its_own_batch_and_its_own_key(monkeypatch, source):
+    monkeypatch.setattr(_loop, "CHUNK", 1)
+
+    def loss(parameters, samples, key):
+        drawn = samples.states if source == "batch" else jax.random.normal(key, (3,))
+        return jnp.mean(drawn) + 0 * jnp.sum(parameters["w"])
+
+    seen = []
+    _run(loss, begin(START), 6, report=lambda _, value: seen.append(value))
+    assert len(set(seen)) == 6
+
+
 def test_reports_every_step_once():
     reported = []
     loss, _ = _loss()

@@ -30,6 +30,9 @@ class Trajectories:
                 "states must have the axes (trajectory, time, variable); "
                 f"they have shape {states.shape}."
             )
+        if 0 in states.shape:
+            raise ValueError(f"states are empty: they have shape {states.shape}.")
+        _check_finite(times=times, states=states)
         if times.shape != (states.shape[1],):
             raise ValueError(
                 f"times must hold one number per record: {states.shape[1]} records, "
@@ -46,10 +49,7 @@ class Trajectories:
                 f"derivatives have shape {derivatives.shape} and states {states.shape}: "
                 "they must agree."
             )
-        for name, array in (("times", times), ("states", states), ("derivatives", derivatives)):
-            if not np.all(np.isfinite(array)):
-                place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-                raise ValueError(f"{name} hold a value that is not finite, at position {place}.")
+        _check_finite(derivatives=derivatives)
         names = tuple(self.names) or tuple(f"x{i + 1}" for i in range(states.shape[2]))
         if len(names) != states.shape[2] or len(set(names)) != len(names):
             raise ValueError(f"names must be {states.shape[2]} different words; they are {names}.")
@@ -83,3 +83,10 @@ class Trajectories:
             order = np.random.default_rng(seed).permutation(len(self))
         edges = np.cumsum((0, *sizes))
         return tuple(self[order[a:b]] for a, b in itertools.pairwise(edges))
+
+
+def _check_finite(**arrays: np.ndarray) -> None:
+    for name, array in arrays.items():
+        if not np.all(np.isfinite(array)):
+            place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            raise ValueError(f"{name} hold a value that is not finite, at position {place}.")

@@ -5,7 +5,6 @@ from ._epinet import Epinet as Epinet
 from ._epinet import GlobalEpinet as GlobalEpinet
 from ._epinet import PerturbedMLP as PerturbedMLP
 from ._epinet import PerturbedPICNN as PerturbedPICNN
-from ._epinet import PerturbedTensor as PerturbedTensor
 from ._index import INDICES as INDICES
 from ._index import AbstractIndex as AbstractIndex
 from ._index import Exponential as Exponential

@@ -13,14 +13,13 @@ learnable branch measured in units of `w`; it makes `w` a knob that can be turne
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..networks import (
     MLP,
     PICNN,
-    AbstractTensor,
-    Tensor,
     normal,
     parallel_mlps,
     parallel_picnns,
@@ -159,22 +158,9 @@ class GlobalEpinet(eqx.Module):
         self.prior = normal(key, (dimension, *base.shape)).astype(base.dtype)
         self.unit = jnp.ones((), base.dtype)
 
-    @property
-    def branches(self) -> Float[Array, "k *shape"]:
-        """What each component of the index adds, in units of the amplitude."""
-        return self.unit * (self.learn + self.prior)
-
-
-class PerturbedTensor(AbstractTensor):
-    """A global tensor with its epinet at one index: again a tensor."""
-
-    base: Tensor
-    epinet: GlobalEpinet
-    coefficients: Index
-    amplitude: Float[Array, ""]
-
-    def __call__(self, vector):
-        """Matrix `Q` with the rows `(B_i - B_i^T) vector`, so that `Q vector = 0`."""
-        branches = Tensor(self.epinet.branches)(vector)
-        shift = jnp.sum(self.coefficients[:, None, None] * branches, 0)
-        return self.base(vector) + self.amplitude * shift
+    def __call__(self, coefficients: Index) -> Float[Array, "*shape"]:
+        """Perturbation, in units of the amplitude."""
+        branches = self.learn + self.prior
+        return self.unit * jnp.tensordot(
+            coefficients, branches, 1, precision=jax.lax.Precision.HIGHEST
+        )

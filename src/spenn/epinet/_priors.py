@@ -29,7 +29,7 @@ def scale_priors(model: SPENN, states: Float[Array, "n d"]) -> SPENN:
                 return _scale_gradient(part.network, epinet, states)
             case PoissonEpinet():
                 network = _scale_entries(part.network, epinet.network, states)
-                return PoissonEpinet(network, _scale_tensor(part.tensor.entries, epinet.tensor))
+                return PoissonEpinet(network, _scale_tensor(part.tensor, epinet.tensor))
             case ConvexEpinet():
                 return _scale_slope(part, epinet, states, forces)
             case _:

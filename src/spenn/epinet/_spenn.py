@@ -25,7 +25,6 @@ from ._epinet import (
     Index,
     PerturbedMLP,
     PerturbedPICNN,
-    PerturbedTensor,
 )
 from ._index import AbstractIndex
 
@@ -94,8 +93,7 @@ def _perturb(part, epinet, index, centred, amplitude):
             return LearnedPotential(PerturbedMLP(part.network, epinet, centred, amplitude))
         case LearnedPoisson(), PoissonEpinet():
             network = PerturbedMLP(part.network, epinet.network, centred, amplitude)
-            tensor = PerturbedTensor(part.tensor, epinet.tensor, centred, amplitude)
-            return LearnedPoisson(network, tensor)
+            return LearnedPoisson(network, part.tensor + amplitude * epinet.tensor(centred))
         case LearnedDissipation(), ConvexEpinet():
             return LearnedDissipation(PerturbedPICNN(part.network, epinet, index, amplitude))
         case _:
@@ -123,7 +121,7 @@ def attach(
                 network_key, tensor_key = split(key, 2)
                 return PoissonEpinet(
                     Epinet(part.network, dimension, width, depth, key=network_key),
-                    GlobalEpinet(part.tensor.entries, dimension, key=tensor_key),
+                    GlobalEpinet(part.tensor, dimension, key=tensor_key),
                 )
             case LearnedDissipation():
                 return ConvexEpinet(part.network, dimension, width, depth, key=key)

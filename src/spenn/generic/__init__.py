@@ -3,6 +3,7 @@
 from ._assembly import degenerate_operator as degenerate_operator
 from ._assembly import irreversible as irreversible
 from ._assembly import restricted_operator as restricted_operator
+from ._assembly import rows_without as rows_without
 from ._assembly import velocity as velocity
 from ._assembly import without as without
 from ._blocks import AbstractDissipation as AbstractDissipation

@@ -3,15 +3,18 @@
 Everything here is a pure function of *given* slopes. Exact gradients, discrete gradients, ensemble
 members and dropout masks all inherit both laws from these few lines.
 
-Products are written as multiply-and-sum: for one state they are tiny, and batched over many states
-the compiler fuses them into the neighbouring operations instead of calling a matrix library.
+Inner products are written as multiply-and-sum: for one state they are tiny, and batched over many
+states the compiler fuses them into the neighbouring operations.
 """
 
 from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float
+
+from ..networks import product
 
 Vector = Float[Array, " d"]
 Matrix = Float[Array, "d d"]
@@ -23,12 +26,20 @@ def without(direction: Vector, vector: Vector) -> Vector:
     Projecting twice halves what rounding leaves along `direction`. No epsilon enters the quotient:
     it would break the law it is meant to protect.
     """
-    square = jnp.sum(direction**2)
-    flat = square == 0
-    inverse = jnp.where(flat, 0, 1 / jnp.where(flat, 1, square))
+    # The result does not depend on the length of the direction, its square may over- or underflow.
+    length = lax.stop_gradient(jnp.max(jnp.abs(direction)))
+    flat = length == 0
+    direction = direction / jnp.where(flat, 1, length)
+    inverse = 1 / jnp.where(flat, 1, jnp.sum(direction**2))
     for _ in range(2):
         vector = vector - direction * (jnp.sum(direction * vector) * inverse)
     return vector
+
+
+def rows_without(tensor: Float[Array, "d d d"], vector: Vector) -> Matrix:
+    """Matrix `Q` with the rows `(B_i - B_i^T) v`: as each is a skew matrix times `v`, `Q v = 0`."""
+    skew = tensor - jnp.swapaxes(tensor, -1, -2)
+    return product(skew, vector)
 
 
 def degenerate_operator(raw: Matrix, q: Matrix) -> Matrix:
@@ -36,8 +47,7 @@ def degenerate_operator(raw: Matrix, q: Matrix) -> Matrix:
 
     Formed as the difference of a matrix and its transpose, hence skew to the last bit.
     """
-    inner = jnp.sum(raw[:, :, None] * q, 1)
-    half = jnp.sum(q[:, :, None] * inner[:, None, :], 0)
+    half = product(q.T, product(raw, q))
     return half - half.T
 
 

@@ -11,8 +11,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..networks import MLP, PICNN, Tensor, normal, split
-from ._assembly import degenerate_operator
+from ..networks import MLP, PICNN, normal, split
+from ._assembly import degenerate_operator, rows_without
 
 State = Float[Array, " d"]
 
@@ -56,15 +56,15 @@ class LearnedPotential(AbstractPotential):
 
 
 class LearnedPoisson(AbstractPoisson):
-    """An MLP for the raw operator and a `Tensor`, made skew and degenerate by assembly."""
+    """An MLP for the raw operator and one global tensor, made skew and degenerate by assembly."""
 
     network: Any
-    tensor: Any
+    tensor: Float[Array, "d d d"]
 
     def operator(self, x, entropy_slope):
         """Matrix at one state."""
         raw = self.network(x).reshape(x.size, x.size)
-        return degenerate_operator(raw, self.tensor(entropy_slope))
+        return degenerate_operator(raw, rows_without(self.tensor, entropy_slope))
 
 
 class LearnedDissipation(AbstractDissipation):
@@ -96,7 +96,7 @@ def learned_poisson(size: int, width: int, depth: int, *, key: PRNGKeyArray) -> 
     network_key, tensor_key = split(key, 2)
     network = MLP(size, size * size, width, depth, key=network_key)
     tensor = normal(tensor_key, (size, size, size), (2 * size) ** -0.5)
-    return LearnedPoisson(network, Tensor(tensor))
+    return LearnedPoisson(network, tensor)
 
 
 def learned_dissipation(

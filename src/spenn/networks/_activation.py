@@ -53,11 +53,11 @@ def _slope_jvp(primals, tangents):
 
 
 def product(
-    matrix: Float[Array, "rows columns"], vector: Float[Array, " columns"]
-) -> Float[Array, " rows"]:
-    """`matrix @ vector` in full precision.
+    matrix: Float[Array, "rows columns"], other: Float[Array, "columns *more"]
+) -> Float[Array, "rows *more"]:
+    """`matrix @ other` in full precision.
 
     The default product of float32 numbers on a tensor-core GPU keeps 10 bits of them, which costs
     the learned dynamics two digits. Precision is asked for here, once, and not by a global setting.
     """
-    return jnp.dot(matrix, vector, precision=lax.Precision.HIGHEST)
+    return jnp.dot(matrix, other, precision=lax.Precision.HIGHEST)
