@@ -88,14 +88,22 @@ def add_uncertainty(
 
     if config.prior_scale is not None:
         return at(config.prior_scale)
+
+    def held_out(model):
+        indices = model.draw(VALIDATION_SAMPLES, seed)
+        return evaluate(model.method, model.coordinates, validation, indices).summary
+
     pilot = at(PILOT)
-    summary = evaluate(
-        pilot.method, pilot.coordinates, validation, pilot.draw(VALIDATION_SAMPLES, seed)
-    ).summary
-    error = np.asarray(summary.mean) - validation.states[:, 1:]
-    factor = correction(error, np.asarray(summary.std))
+    before = held_out(pilot)
+    error = np.asarray(before.mean) - validation.states[:, 1:]
+    factor = correction(error, np.asarray(before.std))
     amplitude = float(np.clip(PILOT * factor, *RANGE))
-    return pilot if 1 / CLOSE < amplitude / PILOT < CLOSE else at(amplitude)
+    if 1 / CLOSE < amplitude / PILOT < CLOSE:
+        return pilot
+    # Spread is proportional to the amplitude only to first order, so the better one is kept.
+    model = at(amplitude)
+    ratio = held_out(model).crps.mean(0) / before.crps.mean(0)
+    return model if np.mean(np.log(ratio)) < 0 else pilot
 
 
 def hold_out(
