@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FitConfig:
-    """How a model is fitted. The defaults were chosen by the ablation in `docs/ablation.md`.
+    """How a model is fitted. `docs/ablation.md` compares the defaults with others.
 
     **Base.** `width` and `depth` of every network; `steps` of the optimiser on batches of `batch`
     states with the peak `learning_rate`; `races` fresh starts run for `race_steps` each and the
