@@ -33,6 +33,7 @@ class Progress:
         self.tasks: dict[str, TaskID] = {}
         self.done: dict[str, int] = {}
         self.start: dict[str, float] = {}
+        self.first: dict[str, int] = {}
 
     def __enter__(self) -> "Progress":
         """Start drawing."""
@@ -47,11 +48,15 @@ class Progress:
         """Advance a stage by some steps; a stage that is full starts again."""
         if stage not in self.tasks or self.done[stage] >= total:
             self.tasks[stage] = self.bars.add_task(stage, total=total, detail="")
-            self.done[stage], self.start[stage] = 0, time.perf_counter()
+            # The first report comes after compilation, so the rate is counted from there.
+            self.done[stage], self.start[stage], self.first[stage] = 0, time.perf_counter(), steps
         before = self.done[stage]
         self.done[stage] += steps
-        rate = self.done[stage] / max(time.perf_counter() - self.start[stage], 1e-9)
-        detail = f"{rate:.0f}/s" + ("" if loss != loss else f"  loss {loss:.1e}")
+        seconds = time.perf_counter() - self.start[stage]
+        rate = (self.done[stage] - self.first[stage]) / max(seconds, 1e-9)
+        detail = ("" if before == 0 else f"{rate:.3g}/s") + (
+            "" if loss != loss else f"  loss {loss:.1e}"
+        )
         self.bars.update(self.tasks[stage], advance=steps, detail=detail)
         quarters = 4 * self.done[stage] // total, 4 * before // total
         if self.bars.disable and quarters[0] > quarters[1]:
