@@ -11,10 +11,9 @@ import pytest
 import spenn
 from spenn.calibrate import Conformal
 from spenn.config import FitConfig
-from spenn.epinet import INDICES, attach
 from spenn.generic import Coordinates, Deterministic
 from spenn.model import Calibration, Model
-from spenn.training import Physics
+from spenn.training import Physics, attach_epinets
 
 CONFIG = FitConfig(width=6, epinet_width=3, index="uniform")
 NAMES = ("a", "b", "c")
@@ -25,15 +24,7 @@ def make_model(physics=spenn.Physics()):  # noqa: B008
     coordinates = Coordinates.of([1.0, 2.0, 3.0], [0.1, 1.0, 10.0], 2.0)
     key = jax.random.key(0)
     blocks = physics.blocks(coordinates, 3, CONFIG.width, CONFIG.depth, key=key)
-    method = attach(
-        blocks,
-        INDICES[CONFIG.index](),
-        dimension=CONFIG.dimension,
-        width=CONFIG.epinet_width,
-        depth=CONFIG.epinet_depth,
-        amplitude=0.1,
-        key=key,
-    )
+    method = attach_epinets(blocks, 0.1, CONFIG, key=key)
     scores = jnp.sort(jax.random.uniform(key, (20, 4, 3)), 0)
     conformal = Conformal(scores, jnp.sort(scores.max((1, 2))))
     return Model(NAMES, coordinates, method, CONFIG, Calibration(np.arange(5.0), conformal))

@@ -20,10 +20,10 @@ import safetensors.numpy
 
 from .calibrate import Conformal
 from .config import FitConfig
-from .epinet import INDICES, SPENN, attach
+from .epinet import SPENN
 from .generic import Coordinates, Deterministic, KnownDissipation, KnownPoisson, KnownPotential
 from .model import Calibration, Model
-from .training import BLOCKS, Physics
+from .training import BLOCKS, Physics, attach_epinets
 
 FORMAT = 1
 LARGEST_HEADER = 10_000_000
@@ -153,16 +153,7 @@ def _skeleton(manifest, config: FitConfig, physics: Physics):
     blocks = physics.blocks(coordinates, size, config.width, config.depth, key=key)
     if manifest["kind"] == "base":
         return {"coordinates": coordinates, "method": Deterministic(blocks)}
-    method = attach(
-        blocks,
-        INDICES[config.index](),
-        dimension=config.dimension,
-        width=config.epinet_width,
-        depth=config.epinet_depth,
-        amplitude=0.0,
-        centred=config.centred,
-        key=key,
-    )
+    method = attach_epinets(blocks, 0.0, config, key=key)
     return {"coordinates": coordinates, "method": method}
 
 

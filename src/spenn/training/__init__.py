@@ -13,6 +13,7 @@ from ._soap import scale_by_soap as scale_by_soap
 from ._soap import soap as soap
 from ._stages import BLOCKS as BLOCKS
 from ._stages import Physics as Physics
+from ._stages import attach_epinets as attach_epinets
 from ._stages import base_steps as base_steps
 from ._stages import fit_base as fit_base
 from ._stages import fit_epinet as fit_epinet

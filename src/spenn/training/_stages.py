@@ -123,16 +123,7 @@ def fit_epinet(
     """Stage two, at a given amplitude. The base is not touched."""
     attach_key, train_key = split(key, 2)
     few = samples.states[:: max(1, len(samples.states) // 2000)]
-    model = attach(
-        base,
-        INDICES[config.index](),
-        dimension=config.dimension,
-        width=config.epinet_width,
-        depth=config.epinet_depth,
-        amplitude=amplitude,
-        centred=config.centred,
-        key=attach_key,
-    )
+    model = attach_epinets(base, amplitude, config, key=attach_key)
     model = eqx.filter_jit(scale_priors)(model, few)
     learned, fixed = eqx.partition(model, trainable(model))
     progress, _ = advance(
@@ -148,6 +139,22 @@ def fit_epinet(
         report=report,
     )
     return eqx.combine(progress.trainable, fixed)
+
+
+def attach_epinets(
+    base: Blocks, amplitude: float, config: FitConfig, *, key: PRNGKeyArray
+) -> SPENN:
+    """Fresh epinets of the configured shape, priors not yet scaled."""
+    return attach(
+        base,
+        INDICES[config.index](),
+        dimension=config.dimension,
+        width=config.epinet_width,
+        depth=config.epinet_depth,
+        amplitude=amplitude,
+        centred=config.centred,
+        key=key,
+    )
 
 
 def _finite_loss(result):
