@@ -14,6 +14,7 @@ class FitConfig:
     the squared speed with a floor of `speed_floor` of its root mean square.
 
     **Epinet.** `index` distribution and its `dimension`; width, depth, steps and rate as above;
+    `mean_weight`, how much more the mean over realisations counts than each of them does;
     `prior_scale`, the relative size of the perturbations before training, or `None` to find it on
     held-out trajectories, a share `validation` of those given; `centred` indices for all blocks but
     dissipation.
@@ -34,6 +35,7 @@ class FitConfig:
     epinet_depth: int = 1
     epinet_steps: int = 1000
     epinet_learning_rate: float = 1e-2
+    mean_weight: float = 10.0
     prior_scale: float | None = None
     centred: bool = True
-    validation: float = 0.1
+    validation: float = 0.15

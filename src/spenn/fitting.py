@@ -12,7 +12,17 @@ from .epinet import INDICES
 from .forecast import evaluate
 from .generic import Coordinates, Deterministic
 from .model import Model
-from .training import CLOSE, PILOT, RANGE, Physics, correction, fit_base, fit_epinet, make_samples
+from .training import (
+    NEAR,
+    PER_STATE,
+    PILOT,
+    RANGE,
+    Physics,
+    correction,
+    fit_base,
+    fit_epinet,
+    make_samples,
+)
 
 Report = Callable[[str, int, float], None]
 VALIDATION_SAMPLES = 50
@@ -89,21 +99,21 @@ def add_uncertainty(
     if config.prior_scale is not None:
         return at(config.prior_scale)
 
-    def held_out(model):
+    def factor(model):
         indices = model.draw(VALIDATION_SAMPLES, seed)
-        return evaluate(model.method, model.coordinates, validation, indices).summary
+        summary = evaluate(model.method, model.coordinates, validation, indices).summary
+        return correction(summary.mean - validation.states[:, 1:], summary.std)
 
-    pilot = at(PILOT)
-    before = held_out(pilot)
-    error = np.asarray(before.mean) - validation.states[:, 1:]
-    factor = correction(error, np.asarray(before.std))
-    amplitude = float(np.clip(PILOT * factor, *RANGE))
-    if 1 / CLOSE < amplitude / PILOT < CLOSE:
-        return pilot
-    # Spread is proportional to the amplitude only to first order, so the better one is kept.
-    model = at(amplitude)
-    ratio = held_out(model).crps.mean(0) / before.crps.mean(0)
-    return model if np.mean(np.log(ratio)) < 0 else pilot
+    def limited(amplitude):
+        return float(np.clip(amplitude, *RANGE))
+
+    model = at(PILOT)
+    change = factor(model)
+    if not 1 / NEAR < change < NEAR:
+        # Far away spread is no longer proportional: train once more, close to where it should be.
+        model = at(limited(PILOT * change))
+        change = np.clip(factor(model), 1 / NEAR, NEAR)
+    return model.with_prior_scale(limited(model.prior_scale * change))
 
 
 def hold_out(
@@ -123,6 +133,8 @@ def hold_out(
 def _check(config: FitConfig, seed: int) -> None:
     if seed < 0:
         raise ValueError(f"the seed must not be negative; it is {seed}.")
+    if config.batch < PER_STATE:
+        raise ValueError(f"a batch must hold at least {PER_STATE} samples; it is {config.batch}.")
     if config.prior_scale is not None and not config.prior_scale > 0:
         raise ValueError(f"the prior scale must be positive; it is {config.prior_scale}.")
     if config.index not in INDICES:

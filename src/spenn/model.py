@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -100,6 +101,12 @@ class Model:
     def prior_scale(self) -> float:
         """Relative size of the perturbations before training, `w`; 0 for a deterministic model."""
         return float(self.method.amplitude) if isinstance(self.method, SPENN) else 0.0
+
+    def with_prior_scale(self, prior_scale: float) -> "Model":
+        """The same epinets turned up or down; every realisation stays admissible."""
+        amplitude = jnp.asarray(prior_scale, float)
+        method = eqx.tree_at(lambda m: m.amplitude, self.method, amplitude)
+        return replace(self, method=method, calibration=None)
 
     def draw(self, n: int, seed: int = 0) -> Float[Array, "n k"]:
         """Indices of `n` realisations."""

@@ -2,7 +2,8 @@
 
 An accelerator leaves the host idle during training, and most of a short run is compilation. So what
 comes after the base (stage two, forecasts, scores) is run once beforehand, in threads, with the
-right shapes and random weights. The results are thrown away; the compiled programs stay.
+right shapes and random weights: a few steps of training, and compilation alone for the rollouts,
+which would keep the device busy. The results are thrown away; the compiled programs stay.
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 from ..fitting import VALIDATION_SAMPLES, hold_out
 from ..forecast import rehearse
 from ..generic import Coordinates, Deterministic
+from ..systems import SYSTEMS
 from ..training import CHUNK, PILOT, Physics, fit_epinet, make_samples
 from ._config import RunConfig
 from ._data import RunData
@@ -54,4 +56,6 @@ class Rehearsal:
         submit(fit_epinet, base, samples, PILOT, fit, key=key)
         submit(rehearse, untrained, coordinates, data.forecast, many)
         submit(rehearse, untrained, coordinates, validation, few)
-        submit(rehearse, Deterministic(base), coordinates, data.test, jnp.zeros((1, 0)))
+        exact = SYSTEMS[config.system].exact()
+        for blocks in (base, exact.blocks):
+            submit(rehearse, Deterministic(blocks), coordinates, data.test, jnp.zeros((1, 0)))

@@ -13,7 +13,7 @@ from ..generic import AbstractMethod, Coordinates
 from ..integrate import Laws, audited_rollout
 
 # States advanced together: enough to fill the device, few enough to stay in a CPU's cache.
-BATCH = {"cpu": 4096, "gpu": 65536}
+BATCH = {"cpu": 4096, "gpu": 131072}
 MEMORY = 4 * 2**30
 
 
@@ -34,8 +34,7 @@ def ensemble(
 ) -> Iterator[Chunk]:
     """Roll every realisation out from every initial state, a few trajectories at a time."""
     size = chunk_size(len(initial), len(indices), len(times), initial.shape[1])
-    steps = jnp.asarray(np.diff(times), float)
-    scaled = coordinates.on_host().scaled(initial)
+    steps, scaled = _steps_and_states(coordinates, initial, times)
     for start in range(0, len(initial), size):
         chosen = range(start, min(start + size, len(initial)))
         # A short last chunk is filled up, so that one compilation serves all chunks.
@@ -44,6 +43,25 @@ def ensemble(
         if (length := len(chosen)) < size:
             states, laws = jax.tree.map(lambda a, n=length: a[:n], (states, laws))
         yield Chunk(chosen, states, laws)
+
+
+def compile_ensemble(
+    method: AbstractMethod,
+    coordinates: Coordinates,
+    initial: Float[np.ndarray, "trajectory variable"],
+    times: Float[np.ndarray, " time"],
+    indices: Float[Array, "sample k"],
+) -> Chunk:
+    """Compile `ensemble` for these shapes without running it; a first chunk, as shapes alone."""
+    size = chunk_size(len(initial), len(indices), len(times), initial.shape[1])
+    steps, scaled = _steps_and_states(coordinates, initial, times)
+    arguments = (method, coordinates, jnp.asarray(scaled[:size], float), steps, indices)
+    _roll.lower(*arguments).compile()  # pyright: ignore[reportFunctionMemberAccess]
+    return Chunk(range(size), *eqx.filter_eval_shape(_roll, *arguments))
+
+
+def _steps_and_states(coordinates, initial, times):
+    return jnp.asarray(np.diff(times), float), coordinates.on_host().scaled(initial)
 
 
 def chunk_size(trajectories: int, samples: int, records: int, variables: int) -> int:

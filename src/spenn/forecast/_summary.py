@@ -12,7 +12,7 @@ from ..calibrate import crps, energy_score, rank_histogram, raw_coverage
 from ..data import Trajectories
 from ..generic import AbstractMethod, Coordinates
 from ..integrate import Laws
-from ._ensemble import ensemble
+from ._ensemble import compile_ensemble, ensemble
 
 LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
 RANK_BINS = 20
@@ -107,12 +107,12 @@ def rehearse(
     data: Trajectories,
     indices: Float[Array, "sample k"],
 ) -> None:
-    """Compile what `evaluate` will need for the same shapes, by running it on one chunk."""
-    chosen, states, laws = next(
-        ensemble(method, coordinates, data.states[:, 0], data.times, indices)
+    """Compile what `evaluate` will need for the same shapes; nothing is run."""
+    chosen, states, laws = compile_ensemble(
+        method, coordinates, data.states[:, 0], data.times, indices
     )
     truth = jnp.asarray(data.states[chosen.start : chosen.stop], float)
-    summarise_many(states, laws, truth, jnp.asarray(LEVELS))
+    summarise_many.lower(states, laws, truth, jnp.asarray(LEVELS)).compile()
 
 
 def find_diverged(states: Float[Array, "trajectory sample time d"], chosen: range):

@@ -2,10 +2,11 @@
 
 from ._loop import CHUNK as CHUNK
 from ._loop import Samples as Samples
+from ._losses import PER_STATE as PER_STATE
 from ._losses import base_loss as base_loss
 from ._losses import epinet_loss as epinet_loss
 from ._losses import make_samples as make_samples
-from ._scale import CLOSE as CLOSE
+from ._scale import NEAR as NEAR
 from ._scale import PILOT as PILOT
 from ._scale import RANGE as RANGE
 from ._scale import correction as correction

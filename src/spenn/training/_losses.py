@@ -11,6 +11,8 @@ from ..epinet import SPENN
 from ..generic import Blocks, Coordinates, Generic
 from ._loop import Samples
 
+PER_STATE = 8  # indices that meet one state in a step of stage two
+
 
 def make_samples(data: Trajectories, coordinates: Coordinates, config: FitConfig) -> Samples:
     """All records of all trajectories, scaled and weighted."""
@@ -44,16 +46,30 @@ def base_loss(blocks: Blocks, samples: Samples, key: PRNGKeyArray) -> Float[Arra
     """Weighted mean square of what the base leaves of the velocities."""
     del key
     velocities = jax.vmap(Generic(blocks).velocity)(samples.states)
-    return _mean_square(velocities, samples)
+    return _mean(samples.weights * (velocities - samples.velocities) ** 2)
 
 
-def epinet_loss(model: SPENN, samples: Samples, key: PRNGKeyArray) -> Float[Array, ""]:
-    """The same for one fresh realisation per state, in units of the squared amplitude."""
-    indices = model.draw(len(samples.states), key=key)
-    velocities = jax.vmap(lambda x, z: model.realise(z).velocity(x))(samples.states, indices)
-    return _mean_square(velocities, samples) / model.amplitude**2
+def epinet_loss(
+    model: SPENN, samples: Samples, key: PRNGKeyArray, mean_weight: float
+) -> Float[Array, ""]:
+    """Residuals of realisations and of their mean, in units of the squared amplitude.
+
+    Each state meets several fresh indices, as many in all as there are samples, so fewer states are
+    used. The products of the residuals of different indices estimate, without bias, the squared
+    residual of the mean over all indices. Left to itself the mean strays from the data by as much
+    as the realisations do; weighted up, it stays where the base is, or comes closer.
+    """
+    few = Samples(*(a[: len(a) // PER_STATE] for a in samples))
+    indices = model.draw(len(few.states) * PER_STATE, key=key)
+    indices = indices.reshape(len(few.states), PER_STATE, -1)
+    every = jax.vmap(jax.vmap(lambda x, z: model.realise(z).velocity(x), (None, 0)))
+    residuals = every(few.states, indices) - few.velocities[:, None]
+    squares = jnp.sum(residuals**2, 1)
+    products = jnp.sum(residuals, 1) ** 2 - squares
+    each = _mean(few.weights * squares) / PER_STATE
+    mean = _mean(few.weights * products) / (PER_STATE * (PER_STATE - 1))
+    return (each + mean_weight * mean) / model.amplitude**2
 
 
-def _mean_square(velocities, samples):
-    residuals = velocities - samples.velocities
-    return jnp.mean(jnp.sum(samples.weights * residuals**2, -1))
+def _mean(terms):
+    return jnp.mean(jnp.sum(terms, -1))

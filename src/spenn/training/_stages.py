@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import equinox as eqx
 import jax
+from jax.tree_util import Partial
 from jaxtyping import PRNGKeyArray
 
 from ..config import FitConfig
@@ -127,7 +128,7 @@ def fit_epinet(
     model = eqx.filter_jit(scale_priors)(model, few)
     learned, fixed = eqx.partition(model, trainable(model))
     progress, _ = advance(
-        epinet_loss,
+        Partial(epinet_loss, mean_weight=config.mean_weight),
         begin(learned),
         fixed,
         samples,
