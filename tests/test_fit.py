@@ -12,11 +12,11 @@ from spenn.systems import OSCILLATOR, simulate
 
 SMALL = FitConfig(
     width=8, depth=1, steps=20, batch=64, races=2, race_steps=10,
-    dimension=2, epinet_width=4, epinet_steps=10,
+    dimension=2, epinet_width=4, epinet_steps=10, epinet_batch=64,
 )  # fmt: skip
 SHORT = FitConfig(
     width=16, steps=600, batch=256, races=2, race_steps=150,
-    dimension=3, epinet_width=6, epinet_steps=150, prior_scale=0.01,
+    dimension=3, epinet_width=6, epinet_steps=150, epinet_batch=256, prior_scale=0.01,
 )  # fmt: skip
 
 
@@ -43,8 +43,8 @@ def test_bad_requests():
         fit(data, config=replace(SMALL, index="normal"))
     with pytest.raises(ValueError, match="seed must not be negative"):
         fit(data, seed=-1)
-    with pytest.raises(ValueError, match="batch must hold at least 8"):
-        fit(data, config=replace(SMALL, batch=7))
+    with pytest.raises(ValueError, match="must hold at least 4"):
+        fit(data, config=replace(SMALL, epinet_batch=3))
     with pytest.raises(ValueError, match="1 training trajectories are too few"):
         fit(data[:1], config=SMALL)
 

@@ -13,8 +13,8 @@ class FitConfig:
     weighted by component, its spread to the power `-2 * component_exponent`, and by state, one over
     the squared speed with a floor of `speed_floor` of its root mean square.
 
-    **Epinet.** `index` distribution and its `dimension`; width, depth, steps and rate as above;
-    `mean_weight`, how much more the mean over realisations counts than each of them does;
+    **Epinet.** `index` distribution and its `dimension`; width, depth, steps, batch and rate as
+    above; `mean_weight`, how much more the mean over realisations counts than each of them does;
     `prior_scale`, the relative size of the perturbations before training, or `None` to find it on
     held-out trajectories, a share `validation` of those given; `centred` indices for all blocks but
     dissipation.
@@ -34,8 +34,9 @@ class FitConfig:
     epinet_width: int = 10
     epinet_depth: int = 1
     epinet_steps: int = 1000
+    epinet_batch: int = 2048
     epinet_learning_rate: float = 1e-2
-    mean_weight: float = 10.0
+    mean_weight: float = 30.0
     prior_scale: float | None = None
     centred: bool = True
     validation: float = 0.15

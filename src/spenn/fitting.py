@@ -133,8 +133,10 @@ def hold_out(
 def _check(config: FitConfig, seed: int) -> None:
     if seed < 0:
         raise ValueError(f"the seed must not be negative; it is {seed}.")
-    if config.batch < PER_STATE:
-        raise ValueError(f"a batch must hold at least {PER_STATE} samples; it is {config.batch}.")
+    if config.epinet_batch < PER_STATE:
+        raise ValueError(
+            f"a batch of stage two must hold at least {PER_STATE}; it is {config.epinet_batch}."
+        )
     if config.prior_scale is not None and not config.prior_scale > 0:
         raise ValueError(f"the prior scale must be positive; it is {config.prior_scale}.")
     if config.index not in INDICES:

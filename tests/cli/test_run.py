@@ -22,7 +22,15 @@ SPENN = [sys.executable, "-m", "spenn"]
 def tiny(name):
     """A preset that trains for seconds: every part runs, nothing gets good."""
     config = replace(experiment.RunConfig("oscillator"), preset=name, samples=6, outside=2)
-    fit = replace(config.fit, steps=300, batch=128, epinet_steps=200, races=2, race_steps=100)
+    fit = replace(
+        config.fit,
+        steps=300,
+        batch=128,
+        epinet_steps=200,
+        epinet_batch=128,
+        races=2,
+        race_steps=100,
+    )
     return replace(config, fit=fit)
 
 

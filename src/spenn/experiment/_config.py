@@ -43,7 +43,7 @@ class RunConfig:
 
 
 PAPER = FitConfig(steps=10_000, batch=8192)
-QUICK = FitConfig(steps=3000, batch=1024)
+QUICK = FitConfig(steps=5000, batch=2048)
 
 
 def preset(name: str) -> RunConfig:

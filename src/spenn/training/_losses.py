@@ -11,7 +11,7 @@ from ..epinet import SPENN
 from ..generic import Blocks, Coordinates, Generic
 from ._loop import Samples
 
-PER_STATE = 8  # indices that meet one state in a step of stage two
+PER_STATE = 4  # indices that meet one state in a step of stage two
 
 
 def make_samples(data: Trajectories, coordinates: Coordinates, config: FitConfig) -> Samples:

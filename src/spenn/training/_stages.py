@@ -134,7 +134,7 @@ def fit_epinet(
         samples,
         until=config.epinet_steps,
         total=config.epinet_steps,
-        batch=config.batch,
+        batch=config.epinet_batch,
         learning_rate=config.epinet_learning_rate,
         key=train_key,
         report=report,
