@@ -12,6 +12,9 @@ from typing import Annotated
 import typer
 
 INTERRUPTED = 130
+# For small matrices. On a CPU several cores per operation bring nothing, and XLA's thread pool has
+# been seen to wait for ever; on a GPU the search for kernels takes longer than it saves.
+XLA_FLAGS = ("--xla_cpu_multi_thread_eigen=false", "--xla_gpu_enable_triton_gemm=false")
 
 app = typer.Typer(
     name="spenn",
@@ -75,7 +78,7 @@ def _run(config, out: Path) -> None:
 
     existed = out.exists()
     prepare(out)
-    _use_compilation_cache()
+    _compile_once_and_fast()
     from ..experiment._run import run as run_experiment
     from ..report import Progress, print_tables
 
@@ -95,7 +98,7 @@ def _run(config, out: Path) -> None:
     console.print(f"Results, model, configuration and figures are in {out}.")
 
 
-def _use_compilation_cache() -> None:
+def _compile_once_and_fast() -> None:
     """Keep compiled programs between runs, where the user has not said otherwise."""
     import jax
 
@@ -103,6 +106,9 @@ def _use_compilation_cache() -> None:
         home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
         jax.config.update("jax_compilation_cache_dir", str(home / "spenn" / "jax"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    flags = os.environ.get("XLA_FLAGS", "")
+    new = (flag for flag in XLA_FLAGS if flag.split("=")[0] not in flags)
+    os.environ["XLA_FLAGS"] = " ".join([flags, *new])
 
 
 def main() -> None:

@@ -22,14 +22,21 @@ from ._data import RunData
 
 
 class Rehearsal:
-    """Starts at once, if there is an accelerator; `wait` for it before the real thing."""
+    """`start` it when the device is at work and the host idle; `wait` for it before the real thing.
+
+    Without an accelerator it does nothing: training needs the host itself.
+    """
 
     def __init__(self, config: RunConfig, data: RunData):
         """Rehearse one run on its own data."""
+        self.config, self.data = config, data
         self.pool = ThreadPoolExecutor()
         self.jobs: list[Future] = []
-        if jax.default_backend() != "cpu":
-            self.jobs.append(self.pool.submit(self._start, config, data))
+
+    def start(self) -> None:
+        """Start, once."""
+        if not self.jobs and jax.default_backend() != "cpu":
+            self.jobs.append(self.pool.submit(self._start, self.config, self.data))
 
     def wait(self) -> None:
         """Wait until everything is compiled."""

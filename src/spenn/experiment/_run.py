@@ -45,12 +45,13 @@ def run(config: RunConfig, report: Report = lambda stage, done, total, loss: Non
     rehearsal = Rehearsal(config, data)
     with clock.stage("train_base"):
         total = base_steps(config.fit)
-        base = fit_deterministic(
-            data.train,
-            config.seed,
-            config.fit,
-            report=lambda stage, steps, loss: report("base", steps, total, loss),
-        )
+
+        def base_report(stage, steps, loss):
+            # The first report means that the base is compiled: from here on the host is idle.
+            rehearsal.start()
+            report("base", steps, total, loss)
+
+        base = fit_deterministic(data.train, config.seed, config.fit, report=base_report)
     rehearsal.wait()
     floor = _floor(system, data)
     entries, views, model = {}, [], base

@@ -1,6 +1,9 @@
 """Rollouts batched over realisations and trajectories, in chunks that fit memory."""
 
-from collections.abc import Iterator
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import equinox as eqx
@@ -12,9 +15,11 @@ from jaxtyping import Array, Float
 from ..generic import AbstractMethod, Coordinates
 from ..integrate import Laws, audited_rollout
 
-# States advanced together: enough to fill the device, few enough to stay in a CPU's cache.
-BATCH = {"cpu": 4096, "gpu": 131072}
+# States advanced together: enough to fill a GPU, few enough to stay in the cache of a CPU's core.
+BATCH = {"cpu": 256, "gpu": 131072}
 MEMORY = 4 * 2**30
+# One thread per core: small matrices gain nothing from several cores at once.
+WORKERS = {"cpu": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1}
 
 
 class Chunk(NamedTuple):
@@ -35,14 +40,32 @@ def ensemble(
     """Roll every realisation out from every initial state, a few trajectories at a time."""
     size = chunk_size(len(initial), len(indices), len(times), initial.shape[1])
     steps, scaled = _steps_and_states(coordinates, initial, times)
-    for start in range(0, len(initial), size):
+    double = jax.config.jax_enable_x64  # known to this thread alone
+
+    @jax.enable_x64(double)
+    def roll(start):
         chosen = range(start, min(start + size, len(initial)))
         # A short last chunk is filled up, so that one compilation serves all chunks.
         padded = np.resize(scaled[chosen.start : chosen.stop], (size, initial.shape[1]))
         states, laws = _roll(method, coordinates, jnp.asarray(padded, float), steps, indices)
         if (length := len(chosen)) < size:
             states, laws = jax.tree.map(lambda a, n=length: a[:n], (states, laws))
-        yield Chunk(chosen, states, laws)
+        return jax.block_until_ready(Chunk(chosen, states, laws))
+
+    first, *rest = range(0, len(initial), size)
+    yield roll(first)  # alone, so that it is compiled once
+    yield from _ahead(roll, rest, WORKERS.get(jax.default_backend(), 1))
+
+
+def _ahead(function: Callable[[int], Chunk], items: list[int], workers: int) -> Iterator[Chunk]:
+    """Like `map`, in threads that keep a few results ahead of whoever takes them."""
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = deque(pool.submit(function, item) for item in items[:workers])
+        for item in items[workers:]:
+            yield waiting.popleft().result()
+            waiting.append(pool.submit(function, item))
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def compile_ensemble(
