@@ -16,7 +16,8 @@ SMALL = FitConfig(
 )  # fmt: skip
 SHORT = FitConfig(
     width=16, steps=600, batch=256, races=2, race_steps=150,
-    dimension=3, epinet_width=6, epinet_steps=150, epinet_batch=256, prior_scale=0.01,
+    dimension=3, epinet_width=6, epinet_steps=150, epinet_batch=256,
+    mean_weight=1.0, prior_scale=0.05,
 )  # fmt: skip
 
 
