@@ -1,10 +1,5 @@
 """Settings of all tests; random models are in `support.py`."""
 
-import os
-
-# Before JAX starts: its CPU thread pool has been seen to hang, and tests run in parallel anyway.
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false " + os.environ.get("XLA_FLAGS", "")
-
 import jax
 import pytest
 from hypothesis import settings

@@ -7,6 +7,7 @@ import optax
 import pytest
 
 from spenn.training import scale_by_soap, soap
+from spenn.training._soap import householder
 
 B1, B2, EPS, REFRESH = 0.9, 0.8, 1e-8, 5
 STEPS = 25
@@ -190,3 +191,21 @@ def test_zero_gradients_move_nothing():
     for _ in range(3):
         updates, state = optimiser.update(jax.tree.map(jnp.zeros_like, parameters), state)
         jax.tree.map(lambda u: np.testing.assert_array_equal(u, 0), updates)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-25])
+def test_householder_is_the_factor_of_qr(scale):
+    """Up to signs, which are free; also for averages whose squares are zero in float32."""
+    stack = np.random.default_rng(0).normal(size=(4, 6, 6)) * scale
+    ours, theirs = np.asarray(householder(jnp.asarray(stack))), np.linalg.qr(stack)[0]
+    signs = np.sign(np.sum(ours * theirs, -2, keepdims=True))
+    np.testing.assert_allclose(ours * signs, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_householder_is_orthonormal_where_a_rank_is_lost(rank):
+    rng = np.random.default_rng(1)
+    stack = rng.normal(size=(4, 6, rank)) @ rng.normal(size=(4, rank, 6))
+    basis = householder(jnp.asarray(stack))
+    gram = np.einsum("gki,gkj->gij", basis, basis)
+    np.testing.assert_allclose(gram, np.broadcast_to(np.eye(6), gram.shape), atol=2e-6)

@@ -12,9 +12,6 @@ from typing import Annotated
 import typer
 
 INTERRUPTED = 130
-# For small matrices. On a CPU several cores per operation bring nothing, and XLA's thread pool has
-# been seen to wait for ever; on a GPU the search for kernels takes longer than it saves.
-XLA_FLAGS = ("--xla_cpu_multi_thread_eigen=false", "--xla_gpu_enable_triton_gemm=false")
 
 app = typer.Typer(
     name="spenn",
@@ -106,9 +103,10 @@ def _compile_once_and_fast() -> None:
         home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
         jax.config.update("jax_compilation_cache_dir", str(home / "spenn" / "jax"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    # Our matrices are small: on a GPU the search for kernels takes longer than it saves.
     flags = os.environ.get("XLA_FLAGS", "")
-    new = (flag for flag in XLA_FLAGS if flag.split("=")[0] not in flags)
-    os.environ["XLA_FLAGS"] = " ".join([flags, *new])
+    if "triton_gemm" not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_enable_triton_gemm=false"
 
 
 def main() -> None:

@@ -6,12 +6,15 @@ updated every step; the momentum is kept in the original coordinates, so it turn
 the basis is refreshed every few steps by one step of orthogonal iteration. Vectors and scalars get
 Adam.
 
-Parameters of one shape are stacked and treated together: thirty tiny factorisations one by one cost
-more than the rest of a training step.
+Parameters of one shape are stacked and treated together, and so are all bases of about one size:
+thirty tiny factorisations one by one cost more than the rest of a training step. The factorisation
+is our own, by Householder reflections. LAPACK's, called for several stacks at once, waits for ever
+on a CPU with two cores: every thread of XLA's pool ends up waiting for the others.
 
 Reference: Vyas et al., SOAP: Improving and stabilizing Shampoo using Adam, arXiv:2409.11321.
 """
 
+from itertools import accumulate
 from typing import NamedTuple
 
 import jax
@@ -79,7 +82,7 @@ def scale_by_soap(
         change, vectors = _vector_step(vector, state.vectors, b1, b2, eps, correct)
         matrices = lax.cond(
             state.step % refresh_every == 0,
-            lambda ms: {shape: _refresh(m) for shape, m in ms.items()},
+            _refresh,
             lambda ms: ms,
             matrices,
         )
@@ -133,23 +136,74 @@ def _vector_step(gradient, state, b1, b2, eps, correct):
     return step, VectorState(momentum, second_moment)
 
 
-def _refresh(state: MatrixState) -> MatrixState:
-    left_basis, left_order = _iterate(state.left, state.left_basis)
-    right_basis, right_order = _iterate(state.right, state.right_basis)
-    second_moment = jnp.take_along_axis(state.second_moment, left_order[..., :, None], -2)
-    second_moment = jnp.take_along_axis(second_moment, right_order[..., None, :], -1)
-    return state._replace(
-        second_moment=second_moment, left_basis=left_basis, right_basis=right_basis
-    )
+def _refresh(states: dict[str, MatrixState]) -> dict[str, MatrixState]:
+    """One step of orthogonal iteration for all bases, largest eigenvalue first."""
+    images, orders = {}, {}
+    for shape, state in states.items():
+        for side in ("left", "right"):
+            average, basis = getattr(state, side), getattr(state, f"{side}_basis")
+            image = _matmul(average, basis)
+            order = jnp.argsort(-jnp.sum(basis * image, -2), -1)
+            orders[shape, side] = order
+            images[shape, side] = jnp.take_along_axis(image, order[..., None, :], -1)
+    bases = _orthonormalise(images)
+
+    def refreshed(shape, state):
+        moment = state.second_moment
+        moment = jnp.take_along_axis(moment, orders[shape, "left"][..., :, None], -2)
+        moment = jnp.take_along_axis(moment, orders[shape, "right"][..., None, :], -1)
+        return state._replace(
+            second_moment=moment, left_basis=bases[shape, "left"], right_basis=bases[shape, "right"]
+        )
+
+    return {shape: refreshed(shape, state) for shape, state in states.items()}
 
 
-def _iterate(average, basis):
-    """One step of orthogonal iteration, largest eigenvalue first, and the order it put them in."""
-    image = _matmul(average, basis)
-    eigenvalues = jnp.sum(basis * image, -2)
-    order = jnp.argsort(-eigenvalues, -1)
-    image = jnp.take_along_axis(image, order[..., None, :], -1)
-    return jnp.linalg.qr(image)[0], order
+def _orthonormalise(stacks: dict) -> dict:
+    """Orthonormal bases of stacks of square matrices; those of similar size are done together."""
+    buckets: dict[int, list] = {}
+    for name, stack in stacks.items():
+        buckets.setdefault(1 << (stack.shape[-1] - 1).bit_length(), []).append(name)
+    out = {}
+    for names in buckets.values():
+        size = max(stacks[name].shape[-1] for name in names)
+        together = householder(jnp.concatenate([_pad(stacks[name], size) for name in names]))
+        ends = list(accumulate(len(stacks[name]) for name in names))
+        for name, piece in zip(names, jnp.split(together, ends[:-1]), strict=True):
+            n = stacks[name].shape[-1]
+            out[name] = piece[:, :n, :n]
+    return out
+
+
+def _pad(stack, size):
+    """A unit matrix in the corner that is added: the factorisation leaves it alone."""
+    missing = size - stack.shape[-1]
+    padded = jnp.pad(stack, ((0, 0), (0, missing), (0, missing)))
+    return padded + jnp.diag((jnp.arange(size) >= size - missing).astype(stack.dtype))
+
+
+def householder(stack: Float[Array, "g n n"]) -> Float[Array, "g n n"]:
+    """The factor `Q` of `Q R` for a stack of matrices: orthonormal also where a rank is lost."""
+    n = stack.shape[-1]
+    rows = jnp.arange(n)
+    largest = jnp.max(jnp.abs(stack), -2, keepdims=True)
+    # The length of a column does not change the basis, but the square of a small one is zero.
+    stack = stack / jnp.where(largest > 0, largest, 1)
+
+    def reflect(k, carry):
+        r, q = carry
+        column = jnp.where(rows >= k, r[:, :, k], 0)
+        length = jnp.sqrt(jnp.sum(column**2, -1, keepdims=True))
+        sign = jnp.where(column[:, k, None] < 0, -1, 1)
+        mirror = column + jnp.where(rows == k, sign * length, 0)
+        size = jnp.sum(mirror**2, -1, keepdims=True)
+        mirror = mirror * jnp.sqrt(jnp.where(size > 0, 2 / jnp.where(size > 0, size, 1), 0))
+        r = r - mirror[:, :, None] * jnp.sum(mirror[:, :, None] * r, 1, keepdims=True)
+        q = q - jnp.sum(q * mirror[:, None, :], 2, keepdims=True) * mirror[:, None, :]
+        return r, q
+
+    eye = jnp.broadcast_to(jnp.eye(n, dtype=stack.dtype), stack.shape)
+    return lax.fori_loop(0, n, reflect, (stack, eye))[1]
 
 
 def _gather(tree):
