@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from .config import FitConfig
-from .data import Trajectories
+from .data import Trajectories, concatenate
 from .epinet import INDICES
 from .forecast import evaluate
 from .generic import Coordinates, Deterministic
@@ -25,7 +25,7 @@ from .training import (
 )
 
 Report = Callable[[str, int, float], None]
-VALIDATION_SAMPLES = 50
+VALIDATION_SAMPLES = 25
 DEFAULT = FitConfig()
 ALL_LEARNED = Physics()
 
@@ -99,10 +99,13 @@ def add_uncertainty(
     if config.prior_scale is not None:
         return at(config.prior_scale)
 
+    judged = judges(learning, validation)
+
     def factor(model):
         indices = model.draw(VALIDATION_SAMPLES, seed)
-        summary = evaluate(model.method, model.coordinates, validation, indices).summary
-        return correction(summary.mean - validation.states[:, 1:], summary.std)
+        summary = evaluate(model.method, model.coordinates, judged, indices).summary
+        error, held = summary.mean - judged.states[:, 1:], len(validation)
+        return max(correction(error[at], summary.std[at]) for at in np.s_[:held, held:])
 
     def limited(amplitude):
         return float(np.clip(amplitude, *RANGE))
@@ -114,6 +117,15 @@ def add_uncertainty(
         model = at(limited(PILOT * change))
         change = np.clip(factor(model), 1 / NEAR, NEAR)
     return model.with_prior_scale(limited(model.prior_scale * change))
+
+
+def judges(learning: Trajectories, validation: Trajectories) -> Trajectories:
+    """What the amplitude is found on: all that was held out, then some that was learned from.
+
+    Held-out trajectories tell of overfitting. As they are few, they may happen to be easy ones;
+    twice as many of the others guard against that.
+    """
+    return concatenate(validation, learning[: 2 * len(validation)])
 
 
 def hold_out(

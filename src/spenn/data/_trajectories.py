@@ -85,6 +85,15 @@ class Trajectories:
         return tuple(self[order[a:b]] for a, b in itertools.pairwise(edges))
 
 
+def concatenate(*parts: Trajectories) -> Trajectories:
+    """Trajectories of several sets on one time grid, in order."""
+    states, derivatives = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("states", "derivatives")
+    )
+    return replace(parts[0], states=states, derivatives=derivatives)
+
+
 def _check_finite(**arrays: np.ndarray) -> None:
     for name, array in arrays.items():
         if not np.all(np.isfinite(array)):

@@ -1,11 +1,11 @@
 """The data of a run: the paper's three sets, and one out of distribution."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import jax
 import numpy as np
 
-from ..data import Trajectories
+from ..data import Trajectories, concatenate
 from ..forecast import Summary
 from ..systems import System, simulate
 from ._config import RunConfig
@@ -23,11 +23,7 @@ class RunData:
     @property
     def forecast(self) -> Trajectories:
         """Calibration, test and out-of-distribution trajectories: one set of chunks for all."""
-        parts = (self.calibration, self.test, self.outside)
-        states, derivatives = (
-            np.concatenate([getattr(p, name) for p in parts]) for name in ("states", "derivatives")
-        )
-        return replace(self.test, states=states, derivatives=derivatives)
+        return concatenate(self.calibration, self.test, self.outside)
 
     def parts(self, summary: Summary) -> tuple[Summary, ...]:
         """Split a summary of `forecast` as the data are split."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 
-from ..fitting import VALIDATION_SAMPLES, hold_out
+from ..fitting import VALIDATION_SAMPLES, hold_out, judges
 from ..forecast import rehearse
 from ..generic import Coordinates, Deterministic
 from ..systems import SYSTEMS
@@ -62,7 +62,7 @@ class Rehearsal:
 
         submit(fit_epinet, base, samples, PILOT, fit, key=key)
         submit(rehearse, untrained, coordinates, data.forecast, many)
-        submit(rehearse, untrained, coordinates, validation, few)
+        submit(rehearse, untrained, coordinates, judges(learning, validation), few)
         exact = SYSTEMS[config.system].exact()
         for blocks in (base, exact.blocks):
             submit(rehearse, Deterministic(blocks), coordinates, data.test, jnp.zeros((1, 0)))

@@ -40,7 +40,7 @@ def ensemble(
     """Roll every realisation out from every initial state, a few trajectories at a time."""
     size = chunk_size(len(initial), len(indices), len(times), initial.shape[1])
     steps, scaled = _steps_and_states(coordinates, initial, times)
-    double = jax.config.jax_enable_x64  # known to this thread alone
+    double = jnp.result_type(float) == jnp.float64  # a setting of this thread alone
 
     @jax.enable_x64(double)
     def roll(start):
