@@ -10,3 +10,5 @@ from ._summary import Summary as Summary
 from ._summary import evaluate as evaluate
 from ._summary import find_diverged as find_diverged
 from ._summary import rehearse as rehearse
+from ._ensemble import driving as driving
+from ._summary import free_entries as free_entries
