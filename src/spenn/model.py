@@ -29,8 +29,9 @@ class Calibration:
 class Forecast:
     """Sampled trajectories from one initial state.
 
-    `free` lists the entries of a state that are not prescribed. `samples` (sample, time, variable) and `indices` (sample, index) without the diverged ones;
-    `diverged` lists those, with the record where each left the finite numbers.
+    `samples` (sample, time, variable) and `indices` (sample, index) without the diverged ones;
+    `diverged` lists those, with the record where each left the finite numbers; `free` lists the
+    entries of a state that are not prescribed.
     """
 
     times: np.ndarray

@@ -79,7 +79,8 @@ class SPENN(AbstractMethod):
             pairs = zip(getattr(self.base, name), getattr(self.epinets, name), strict=True)
             return tuple(_perturb(p, e, index, centred, self.amplitude) for p, e in pairs)
 
-        return Generic(Blocks(*(perturbed(name) for name in BLOCKS), self.base.domain))
+        every = {name: perturbed(name) for name in BLOCKS}
+        return Generic(Blocks(**every, domain=self.base.domain))
 
 
 def _refuse_negative(index: Index) -> Index:

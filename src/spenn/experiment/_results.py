@@ -63,12 +63,12 @@ def uncertainty(layout: Layout, test: Summary, truth: np.ndarray, conformal: Con
         "coverage": {
             "levels": list(LEVELS),
             "raw": curves(test.inside.mean(0)),
-            "calibrated": curves(calibrated.inside),
+            "calibrated": curves(np.asarray(calibrated.inside)),
             "simultaneous": [float(v) for v in simultaneous],
         },
         "width": {
             "raw": by_name(names, layout.mean(test.width.mean(0)[widest])),
-            "calibrated": by_name(names, layout.mean(calibrated.width[widest])),
+            "calibrated": by_name(names, layout.mean(np.asarray(calibrated.width)[widest])),
         },
         "rank_histogram": {
             name: [float(v) for v in ranks]

@@ -171,17 +171,16 @@ def _method_view(
     draws = evaluation.states[finite][:SHOWN_DRAWS, :, layout.free]
     mean, std = np.concatenate([initial, mean]), np.concatenate([np.zeros_like(initial), std])
 
-    def shown(values):
-        return None if values is None else values[..., layout.shown]
+    lower, upper = (None if b is None else b[:, layout.shown] for b in bounds)
 
     return MethodView(
         name=name,
         samples=entry["samples"],
-        mean=shown(mean),
-        std=shown(std),
-        lower=shown(bounds[0]),
-        upper=shown(bounds[1]),
-        draws=shown(draws) if conformal is not None else None,
+        mean=mean[:, layout.shown],
+        std=std[:, layout.shown],
+        lower=lower,
+        upper=upper,
+        draws=draws[..., layout.shown] if conformal is not None else None,
         levels=np.array(LEVELS) if coverage else None,
         coverage_raw=curves["raw"],
         coverage_calibrated=curves["calibrated"],

@@ -24,7 +24,10 @@ WORKERS = {"cpu": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity
 
 
 class Chunk(NamedTuple):
-    """Rollouts of a few trajectories, on the device and in the user's units."""
+    """Rollouts of a few trajectories, on the device.
+
+    States are in the user's units, rates of energy and entropy per unit of the model's time.
+    """
 
     trajectories: range
     states: Float[Array, "trajectory sample time variable"]
@@ -51,8 +54,8 @@ def ensemble(
     def roll(start):
         chosen = range(start, min(start + size, len(initial)))
         # A short last chunk is filled up, so that one compilation serves all chunks.
-        padded = _chosen((scaled, drive), np.resize(chosen, size))
-        states, laws = _roll(method, coordinates, *padded, steps, indices)
+        start, moving = _chosen((scaled, drive), np.resize(chosen, size))
+        states, laws = _roll(method, coordinates, start, moving, steps, indices)
         if (length := len(chosen)) < size:
             states, laws = jax.tree.map(lambda a, n=length: a[:n], (states, laws))
         return jax.block_until_ready(Chunk(chosen, states, laws))
@@ -90,9 +93,7 @@ def compile_ensemble(
     return Chunk(range(size), *eqx.filter_eval_shape(_roll, *arguments))
 
 
-def driving(
-    domain: AbstractDomain, coordinates: Coordinates, data: Trajectories
-) -> Drive | None:
+def driving(domain: AbstractDomain, coordinates: Coordinates, data: Trajectories) -> Drive | None:
     """How the prescribed entries of trajectories move, in scaled coordinates."""
     if not domain.prescribed:
         return None
@@ -129,8 +130,4 @@ def _roll(method, coordinates, scaled, drive, steps, indices):
 
     every = jax.vmap(jax.vmap(one, (None, None, 0)), (0, 0, None))
     states, laws = every(scaled, drive, indices)
-    per_time = 1 / coordinates.time_unit
-    laws = laws._replace(
-        energy_rate=laws.energy_rate * per_time, entropy_rate=laws.entropy_rate * per_time
-    )
     return coordinates.unscaled(states), laws

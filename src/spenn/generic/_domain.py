@@ -8,7 +8,7 @@ divergence. Both laws hold on every domain, because every local state passes the
 
 import abc
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -109,7 +109,7 @@ class AbstractDomain(eqx.Module):
 class Point(AbstractDomain):
     """A state without extent: it is its own, single local state."""
 
-    cells: ClassVar[int] = 1
+    cells: int = eqx.field(default=1, static=True)
 
     def size(self, variables):
         """One entry per variable."""
@@ -170,7 +170,7 @@ class Bar(AbstractDomain):
     and masses `m` (half a cell at the ends),
 
         E = sum_nodes m p^2 / (2 density) + sum_cells width e(strain, a),
-        S = sum_cells width s(a),   L = canonical in (u, p),   Xi = sum_cells width xi(strain, a; .),
+        S = sum_cells width s(a),   Xi = sum_cells width xi(strain, a; .),   L canonical in (u, p),
 
     so kinetic energy and Poisson operator are known, and `e`, `s`, `xi` are the blocks. The first
     internal variable is a strain. As entropy reads neither `u` nor `p`, `L DS = 0`.
@@ -209,7 +209,9 @@ class Bar(AbstractDomain):
                 f"a bar of {self.cells} cells with {self.internal_variables} internal variables "
                 f"has states of {expected} entries, not {size}."
             )
-        return Sizes(1 + self.internal_variables, self.internal_variables, 0, self.internal_variables)
+        return Sizes(
+            1 + self.internal_variables, self.internal_variables, 0, self.internal_variables
+        )
 
     def variables(self, size):
         """Displacement, momentum, and the internal variables."""
@@ -256,8 +258,11 @@ class Bar(AbstractDomain):
         return jnp.sum(self._parts(entropy_slope)[2] * self._parts(velocity)[2], 1)
 
     def coordinates(self, states, derivatives):
-        """Strains share one scale; a modulus, estimated from momentum against the gradient of
-        strain, sets the scale of energy; internal variables do work at the scale of the first."""
+        """Coordinates in which all slopes of the energy are of one size.
+
+        Strains share one scale; a modulus, estimated from momentum against the gradient of strain,
+        sets the scale of energy; internal variables do work at the scale of the first.
+        """
         width, density = float(self.width), float(self.density)
         u, _, inner = self._parts(np.moveaxis(states, -1, 0))
         _, force, rates = self._parts(np.moveaxis(derivatives, -1, 0))
@@ -285,7 +290,9 @@ class Bar(AbstractDomain):
     def units(self, coordinates):
         """Strain in the unit of displacement over length, and the energy that makes `p` one."""
         nodes = self.cells + 1
-        offset, scale = (a[2 * nodes :: self.cells] for a in (coordinates.offset, coordinates.scale))
+        offset, scale = (
+            a[2 * nodes :: self.cells] for a in (coordinates.offset, coordinates.scale)
+        )
         strain = coordinates.scale[:1] / (self.width * self.cells)
         time_unit = coordinates.time_unit
         return Units(
@@ -297,7 +304,7 @@ class Bar(AbstractDomain):
         )
 
     def _parts(self, x):
-        """Displacement (node, ...), momentum (node, ...), internal variables (cell, variable, ...)."""
+        """Displacement and momentum (node, ...), internal variables (cell, variable, ...)."""
         u, p, inner = jnp.split(x, (self.cells + 1, 2 * (self.cells + 1)))
         return u, p, inner.reshape(self.internal_variables, self.cells, *x.shape[1:]).swapaxes(0, 1)
 

@@ -81,7 +81,9 @@ class Generic(eqx.Module):
     def rates(self, x: State) -> Rates:
         """Velocity of one state together with energy, entropy and their rates along it."""
         energy, energy_slope = jax.value_and_grad(self.energy)(x)
-        entropy_slope, entropies = jax.grad(lambda x: _sum_and_terms(self.entropies(x)), has_aux=True)(x)
+        entropy_slope, entropies = jax.grad(
+            lambda x: _sum_and_terms(self.entropies(x)), has_aux=True
+        )(x)
         velocity = self.assemble(x, energy_slope, entropy_slope)
         return Rates(
             velocity,

@@ -15,8 +15,8 @@ from ._steppers import State, Velocity, rk4
 class Laws(NamedTuple):
     """What the two laws speak about, along one rollout.
 
-    Work is what prescribed entries have done; energy less work is constant. Entropy is that of every
-    local state, and the entropy rate the smallest of theirs.
+    Work is what prescribed entries have done; energy less work is constant. Entropy is that of
+    every local state, and the entropy rate the smallest of theirs.
     """
 
     energy: Float[Any, " time"]
@@ -27,8 +27,7 @@ class Laws(NamedTuple):
 
 
 class Drive(NamedTuple):
-    """Prescribed entries along a rollout: values at every record, rates at both ends of every step
-    and halfway."""
+    """Prescribed entries along a rollout: values and rates at every record, and rates halfway."""
 
     values: Float[Any, "steps+1 prescribed"]
     rates: Float[Any, "steps+1 prescribed"]
@@ -74,7 +73,9 @@ def audited_rollout(
         _, (states, laws) = lax.scan(lambda x, dt: _free_step(field, x, dt), x, steps)
         return states, laws
     if drive is None:
-        raise ValueError("this domain has prescribed entries: a rollout needs to know their motion.")
+        raise ValueError(
+            "this domain has prescribed entries: a rollout needs to know their motion."
+        )
     last = lambda a: jnp.concatenate([a, a[-1:]])  # noqa: E731
     inputs = (steps, drive.values, drive.rates, last(drive.halfway), last(drive.rates[1:]))
     start = (x, jnp.zeros((), x.dtype))
@@ -103,4 +104,6 @@ def _driven_step(field: Generic, start, inputs):
 
 
 def _laws(rates, work) -> Laws:
-    return Laws(rates.energy, work, rates.entropies, rates.energy_rate, jnp.min(rates.entropy_rates))
+    return Laws(
+        rates.energy, work, rates.entropies, rates.energy_rate, jnp.min(rates.entropy_rates)
+    )

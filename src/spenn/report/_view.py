@@ -52,7 +52,7 @@ class MethodView:
     coverage_simultaneous: np.ndarray | None = None
     """(level,): fraction of trajectories wholly inside the calibrated band."""
     fields: FieldView | None = None
-    """The whole fields, where variables are fields; the trajectory above is that of their middle."""
+    """The whole fields, where variables are fields; above is their middle alone."""
 
     def __post_init__(self) -> None:
         time, variable = np.shape(self.mean)

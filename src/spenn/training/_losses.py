@@ -41,9 +41,9 @@ def loss_weights(
 ) -> Float[np.ndarray, "n d"]:
     """Weights between absolute and relative errors, over components and over states.
 
-    Components of one variable share their weight. The exponent lies between 0, components as they are, and 1, components of equal spread. The
-    floor is a share of the root mean square speed: above it residuals are relative errors, so that
-    trajectories near rest are learned as well as those far from it.
+    Entries of one variable share their weight. The exponent lies between 0, components as they are,
+    and 1, components of equal spread. The floor is a share of the root mean square speed: above it
+    residuals are relative errors, so that trajectories near rest are learned as well as others.
     """
     variance = velocities.var(0)
     pooled = np.bincount(variables, variance) / np.bincount(variables)

@@ -20,14 +20,13 @@ from ..generic import (
     LearnedDissipation,
     LearnedPoisson,
     LearnedPotential,
-    Point,
     learned_dissipation,
     learned_poisson,
     learned_potential,
 )
 from ..networks import split
 from ._loop import Report, Samples, advance, begin
-from ._losses import PER_STATE, base_loss, epinet_loss
+from ._losses import PER_STATE, POINT, base_loss, epinet_loss
 
 BLOCKS = ("energy", "entropy", "poisson", "dissipation")
 
@@ -46,7 +45,7 @@ class Physics:
     poisson: Callable | None = None
     dissipation: Callable | None = None
     learned: tuple[str, ...] = BLOCKS
-    domain: AbstractDomain = Point()
+    domain: AbstractDomain = POINT
 
     def __post_init__(self):
         """Refuse unknown names and empty energy or entropy."""
@@ -93,8 +92,8 @@ class Physics:
             return given + drawn
 
         keys = split(key, len(BLOCKS))
-        every = (parts(name, k) for name, k in zip(BLOCKS, keys, strict=True))
-        return Blocks(*every, self.domain.scaled())
+        every = {name: parts(name, k) for name, k in zip(BLOCKS, keys, strict=True)}
+        return Blocks(**every, domain=self.domain.scaled())
 
 
 def fit_base(

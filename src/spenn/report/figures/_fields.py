@@ -64,13 +64,15 @@ def _rows(truth: list[np.ndarray], fields: FieldView) -> list[tuple[str, list[np
 
 
 def _limits(values: np.ndarray) -> tuple[float, float]:
+    """All but the most extreme values, a few of which would take the colours from the rest."""
     finite = values[np.isfinite(values)]
-    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    low, high = np.quantile(finite, (0.002, 0.998)) if finite.size else (0.0, 1.0)
+    return float(low), float(high)
 
 
 def _finding(view: RunView, fields: FieldView) -> str:
     assert view.field_truth is not None
     pairs = zip(fields.mean, view.field_truth, strict=True)
-    errors = [np.linalg.norm(m - t) / np.linalg.norm(t) for m, t in pairs]
+    errors = [float(np.linalg.norm(m - t) / np.linalg.norm(t)) for m, t in pairs]
     listed = ", ".join(f"{n} {_number(e)}" for n, e in zip(view.names, errors, strict=True))
     return f"Relative L2 errors: {listed}"
