@@ -129,7 +129,10 @@ def test_saved_model_forecasts_with_calibrated_intervals(out):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["run", "moon"], "there is no system 'moon'; choose from oscillator."),
+        (
+            ["run", "moon"],
+            "there is no system 'moon'; choose from oscillator, chemical-motor, viscoplastic.",
+        ),
         (["run", "oscillator", "--preset", "slow"], "there is no preset 'slow'"),
         (["run", "oscillator", "--methods", "magic"], "there is no method 'magic'"),
         (["run", "oscillator", "--reference", "x"], "there is no reference 'x'"),

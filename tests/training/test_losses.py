@@ -28,7 +28,8 @@ CONFIG = FitConfig(component_exponent=0.75, speed_floor=0.3)
 
 
 def loss_weights(velocities):
-    return weights_of(velocities, CONFIG.component_exponent, CONFIG.speed_floor, VARIABLES)
+    variables = np.arange(velocities.shape[1])
+    return weights_of(velocities, CONFIG.component_exponent, CONFIG.speed_floor, variables)
 
 
 def _velocities(scale=(1.0, 1.0, 1.0)):

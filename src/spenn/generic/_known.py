@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 import equinox as eqx
-from jaxtyping import ArrayLike, Float
+import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from ._assembly import restricted_operator
 from ._blocks import AbstractDissipation, AbstractPoisson, AbstractPotential
@@ -15,7 +16,7 @@ class KnownPotential(AbstractPotential):
 
     function: Callable = eqx.field(static=True)
     coordinates: Coordinates
-    unit: Float[ArrayLike, ""] = 1.0
+    unit: Float[Array, ""] = eqx.field(default=1.0, converter=jnp.asarray)
 
     def __call__(self, x):
         """Value at one state."""
