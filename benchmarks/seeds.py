@@ -10,6 +10,7 @@ import numpy as np
 
 from spenn.experiment import preset
 from spenn.experiment._data import make_data
+from spenn.experiment._layout import Layout
 from spenn.experiment._results import accuracy
 from spenn.fitting import fit_deterministic
 from spenn.forecast import evaluate
@@ -23,12 +24,13 @@ def main() -> None:
     parser.add_argument("--preset", default="quick")
     options = parser.parse_args()
     print("| seed | median RL2E q | p | eps |\n|---|---|---|---|")
+    layout = Layout.of(OSCILLATOR.names, OSCILLATOR.domain())
     for seed in range(options.seeds):
         config = replace(preset(options.preset), seed=seed)
         data = make_data(OSCILLATOR, config)
         model = fit_deterministic(data.train, seed, config.fit)
         summary = evaluate(model.method, model.coordinates, data.test, model.draw(1)).summary
-        scores = accuracy(model.names, np.asarray(summary.mean), data.test.states[:, 1:])
+        scores = accuracy(layout, np.asarray(summary.mean), layout.forecast(data.test))
         row = " | ".join(f"{scores['rl2e'][n]['median']:.1e}" for n in model.names)
         print(f"| {seed} | {row} |", flush=True)
 

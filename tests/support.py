@@ -1,5 +1,7 @@
 """Random models, and the two laws as numbers."""
 
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -9,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from spenn.epinet import INDICES, attach
+from spenn.experiment import RunConfig
 from spenn.generic import (
     Blocks,
     Generic,
@@ -51,7 +54,12 @@ def randomised(make, *, seed=0, count=None, gain=(0.3, 3.0)):
 
 def _blocks(size, width, depth):
     keys = jax.random.split(jax.random.key(0), 4)
-    makers = (learned_potential, learned_potential, learned_poisson, learned_dissipation)
+    makers = (
+        learned_potential,
+        learned_potential,
+        learned_poisson,
+        partial(learned_dissipation, size),
+    )
     return Blocks(*((m(size, width, depth, key=k),) for m, k in zip(makers, keys, strict=True)))
 
 
@@ -146,3 +154,18 @@ def central_difference(function, x, step=1e-5):
     """Gradient of a scalar function at a state, from its values alone."""
     units = step * jnp.eye(x.size, dtype=x.dtype)
     return jax.vmap(lambda u: (function(x + u) - function(x - u)) / (2 * step))(units)
+
+
+def tiny(name, system):
+    """A preset that trains for seconds: every part runs, nothing gets good."""
+    config = replace(RunConfig(system), preset=name, samples=6, outside=2)
+    fit = replace(
+        config.fit,
+        steps=300,
+        batch=128,
+        epinet_steps=200,
+        epinet_batch=128,
+        races=2,
+        race_steps=100,
+    )
+    return replace(config, fit=fit)

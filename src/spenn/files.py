@@ -21,7 +21,15 @@ import safetensors.numpy
 from .calibrate import Conformal
 from .config import FitConfig
 from .epinet import SPENN
-from .generic import Coordinates, Deterministic, KnownDissipation, KnownPoisson, KnownPotential
+from .generic import (
+    Bar,
+    Coordinates,
+    Deterministic,
+    KnownDissipation,
+    KnownPoisson,
+    KnownPotential,
+    Point,
+)
 from .model import Calibration, Model
 from .training import BLOCKS, Physics, attach_epinets
 
@@ -56,6 +64,7 @@ def save_model(model: Model, path: Path) -> None:
         "names": list(model.names),
         "config": asdict(model.config),
         "known": _known(model),
+        "bar": _bar(model),
     }
     text = json.dumps(manifest, sort_keys=True)
     metadata = {"spenn": text, "sha256": _digest(text, tensors)}
@@ -92,6 +101,14 @@ def _known(model: Model) -> dict[str, list[str]]:
         name: ["known" if isinstance(p, known) else "learned" for p in getattr(model.blocks, name)]
         for name in BLOCKS
     }
+
+
+def _bar(model: Model) -> dict[str, int] | None:
+    """Shape of the bar that a model is of, if it is of one."""
+    match model.blocks.domain:
+        case Bar(cells=cells, internal_variables=count):
+            return {"cells": cells, "internal_variables": count}
+    return None
 
 
 def _tensors(tree) -> dict[str, np.ndarray]:
@@ -135,8 +152,10 @@ def _manifest(path: Path, content: bytes):
 def _physics(path: Path, manifest, physics: Physics | None) -> Physics:
     needed = [name for name, parts in manifest["known"].items() if "known" in parts]
     learned = tuple(name for name, parts in manifest["known"].items() if "learned" in parts)
+    bar = manifest["bar"]
+    domain = Point() if bar is None else Bar.of(bar["cells"], 1.0, 1.0, bar["internal_variables"])
     if physics is None and not needed:
-        return Physics(learned=learned)
+        return Physics(learned=learned, domain=domain)
     if physics is None or any(getattr(physics, name) is None for name in needed):
         raise ValueError(
             f"{path} holds a model with a known {' and '.join(needed)}: pass the functions again, "

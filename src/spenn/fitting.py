@@ -9,8 +9,8 @@ import numpy as np
 from .config import FitConfig
 from .data import Trajectories, concatenate
 from .epinet import INDICES
-from .forecast import evaluate
-from .generic import Coordinates, Deterministic
+from .forecast import evaluate, free_entries
+from .generic import Deterministic
 from .model import Model
 from .training import (
     NEAR,
@@ -59,11 +59,11 @@ def fit_deterministic(
     _check(config, seed)
     learning, _ = hold_out(train, config, seed)
     size = train.states.shape[-1]
-    coordinates = Coordinates.from_data(
+    coordinates = physics.domain.coordinates(
         learning.states.reshape(-1, size), learning.derivatives.reshape(-1, size)
     )
     blocks = fit_base(
-        make_samples(learning, coordinates, config),
+        make_samples(learning, coordinates, config, physics.domain),
         coordinates,
         physics,
         config,
@@ -83,7 +83,7 @@ def add_uncertainty(
     """Stage two alone: epinets on a deterministic model, which stays as it is."""
     _check(config, seed)
     learning, validation = hold_out(train, config, seed)
-    samples = make_samples(learning, base.coordinates, config)
+    samples = make_samples(learning, base.coordinates, config, base.blocks.domain)
 
     def at(amplitude):
         method = fit_epinet(
@@ -100,11 +100,12 @@ def add_uncertainty(
         return at(config.prior_scale)
 
     judged = judges(learning, validation)
+    free = free_entries(base.method, judged)
 
     def factor(model):
         indices = model.draw(VALIDATION_SAMPLES, seed)
         summary = evaluate(model.method, model.coordinates, judged, indices).summary
-        error, held = summary.mean - judged.states[:, 1:], len(validation)
+        error, held = summary.mean - judged.states[:, 1:, free], len(validation)
         return max(correction(error[at], summary.std[at]) for at in np.s_[:held, held:])
 
     def limited(amplitude):

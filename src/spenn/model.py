@@ -13,7 +13,7 @@ from .calibrate import Conformal
 from .config import FitConfig
 from .data import Trajectories
 from .epinet import SPENN
-from .forecast import Diverged, ensemble, evaluate, find_diverged
+from .forecast import Diverged, driving, ensemble, evaluate, find_diverged, free_entries
 from .generic import AbstractMethod, Blocks, Coordinates, Deterministic
 
 
@@ -30,7 +30,8 @@ class Forecast:
     """Sampled trajectories from one initial state.
 
     `samples` (sample, time, variable) and `indices` (sample, index) without the diverged ones;
-    `diverged` lists those, with the record where each left the finite numbers.
+    `diverged` lists those, with the record where each left the finite numbers; `free` lists the
+    entries of a state that are not prescribed.
     """
 
     times: np.ndarray
@@ -39,6 +40,7 @@ class Forecast:
     indices: np.ndarray
     diverged: tuple[Diverged, ...]
     calibration: Calibration | None
+    free: np.ndarray
 
     @property
     def mean(self) -> np.ndarray:
@@ -66,9 +68,12 @@ class Forecast:
                 "intervals are calibrated on the times of the calibration data; forecast on "
                 "those times, or calibrate on data with these."
             )
-        bounds = getattr(self.calibration.conformal, kind)(self.mean[1:], self.std[1:], level)
-        # The initial state is given, so its interval has no width.
-        lower, upper = (np.concatenate([self.mean[:1], np.asarray(b)]) for b in bounds)
+        forecast = np.s_[1:, self.free]
+        calibrated = getattr(self.calibration.conformal, kind)
+        bounds = calibrated(self.mean[forecast], self.std[forecast], level)
+        # What is given, as the initial state, has an interval without width.
+        lower, upper = self.mean.copy(), self.mean.copy()
+        lower[forecast], upper[forecast] = (np.asarray(b) for b in bounds)
         return lower, upper
 
 
@@ -131,21 +136,31 @@ class Model:
         """Calibrate forecasts on trajectories that were not used for training."""
         indices = self.draw(samples, seed)
         summary = evaluate(self.method, self.coordinates, data, indices).summary
-        truth = jnp.asarray(data.states[:, 1:], float)
+        free = free_entries(self.method, data)
+        truth = jnp.asarray(data.states[:, 1:, free], float)
         conformal = Conformal.fit(jnp.asarray(summary.mean), jnp.asarray(summary.std), truth)
         return replace(self, calibration=Calibration(data.times, conformal))
 
     def forecast(
-        self, x0: Float[ArrayLike, " d"], times: ArrayLike, samples: int = 500, seed: int = 1
+        self,
+        x0: Float[ArrayLike, " d"],
+        times: ArrayLike,
+        samples: int = 500,
+        seed: int = 1,
+        prescribed: Float[ArrayLike, "time prescribed"] | None = None,
     ) -> Forecast:
-        """Sample trajectories from one initial state, by RK4 from each time to the next."""
+        """Sample trajectories from one initial state, by RK4 from each time to the next.
+
+        Where entries are prescribed, as at the ends of a bar, `prescribed` holds their values.
+        """
         times, x0 = np.asarray(times, np.float64), np.asarray(x0, np.float64)
         if x0.shape != (len(self.names),) or not np.all(np.isfinite(x0)):
             raise ValueError(f"x0 must hold {len(self.names)} finite numbers, for {self.names}.")
         if times.ndim != 1 or times.size < 2 or not np.all(np.diff(times) > 0):
             raise ValueError("times must be at least two numbers, strictly increasing.")
         indices = self.draw(samples, seed)
-        (chunk,) = ensemble(self.method, self.coordinates, x0[None], times, indices)
+        drive = self._drive(x0, times, prescribed)
+        (chunk,) = ensemble(self.method, self.coordinates, x0[None], times, indices, drive)
         diverged = tuple(find_diverged(chunk.states, chunk.trajectories))
         keep = np.setdiff1d(np.arange(samples), [d.sample for d in diverged])
         if keep.size == 0:
@@ -153,8 +168,9 @@ class Model:
                 f"all samples diverged, the first at record {min(d.step for d in diverged)}."
             )
         states = np.asarray(chunk.states[0])[keep]
+        free = np.setdiff1d(np.arange(x0.size), self.method.domain.prescribed)
         return Forecast(
-            times, self.names, states, np.asarray(indices)[keep], diverged, self.calibration
+            times, self.names, states, np.asarray(indices)[keep], diverged, self.calibration, free
         )
 
     def save(self, path: str | Path) -> None:
@@ -162,6 +178,21 @@ class Model:
         from .files import save_model
 
         save_model(self, Path(path))
+
+    def _drive(self, x0, times, prescribed):
+        where = list(self.method.domain.prescribed)
+        if not where:
+            return None
+        values = np.asarray(prescribed if prescribed is not None else np.nan, np.float64)
+        if values.shape != (len(times), len(where)) or not np.all(np.isfinite(values)):
+            raise ValueError(
+                f"prescribed must hold finite numbers of shape {(len(times), len(where))}, "
+                f"for {[self.names[i] for i in where]} at every time."
+            )
+        states = np.tile(x0, (1, len(times), 1))
+        states[0][:, where] = values
+        data = Trajectories(times, states, names=self.names)
+        return driving(self.method.domain, self.coordinates, data)
 
     def _scaled(self, x):
         if isinstance(x, jax.Array):

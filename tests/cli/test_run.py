@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 import tomllib
-from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -17,24 +16,10 @@ import pytest
 import spenn
 from spenn import cli, experiment
 from spenn.generic import without
+from support import tiny
 
 NAMES = ("q", "p", "eps")
 SPENN = [sys.executable, "-m", "spenn"]
-
-
-def tiny(name):
-    """A preset that trains for seconds: every part runs, nothing gets good."""
-    config = replace(experiment.RunConfig("oscillator"), preset=name, samples=6, outside=2)
-    fit = replace(
-        config.fit,
-        steps=300,
-        batch=128,
-        epinet_steps=200,
-        epinet_batch=128,
-        races=2,
-        race_steps=100,
-    )
-    return replace(config, fit=fit)
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +129,10 @@ def test_saved_model_forecasts_with_calibrated_intervals(out):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["run", "moon"], "there is no system 'moon'; choose from oscillator."),
+        (
+            ["run", "moon"],
+            "there is no system 'moon'; choose from oscillator, chemical-motor, viscoplastic.",
+        ),
         (["run", "oscillator", "--preset", "slow"], "there is no preset 'slow'"),
         (["run", "oscillator", "--methods", "magic"], "there is no method 'magic'"),
         (["run", "oscillator", "--reference", "x"], "there is no reference 'x'"),

@@ -42,9 +42,10 @@ def test_velocity_has_both_parts(x64):
     assert np.linalg.norm(reversible) > 1e-3
     assert np.linalg.norm(rates.velocity - reversible) > 1e-3
     np.testing.assert_allclose(rates.velocity, field.velocity(x), rtol=1e-13)
-    np.testing.assert_allclose(rates.entropy_rate, slopes[1] @ rates.velocity, rtol=1e-12)
+    np.testing.assert_allclose(rates.entropy_rates[0], slopes[1] @ rates.velocity, rtol=1e-12)
     np.testing.assert_allclose(rates.energy_rate, 0, atol=1e-14)
-    np.testing.assert_array_equal(rates[1:3], (field.energy(x), field.entropy(x)))
+    np.testing.assert_array_equal(rates.energy, field.energy(x))
+    np.testing.assert_array_equal(rates.entropies, [field.entropy(x)])
 
 
 def test_a_flat_energy_is_no_trouble(dtype):
@@ -55,7 +56,7 @@ def test_a_flat_energy_is_no_trouble(dtype):
     rates = jax.jit(jax.vmap(Generic(flat).rates))(_states(1, 4)[0])
     assert np.all(np.isfinite(rates.velocity))
     np.testing.assert_array_equal(rates.energy_rate, 0)
-    assert np.all(rates.entropy_rate > 0)
+    assert np.all(rates.entropy_rates > 0)
 
 
 class TestKnownParts:
@@ -118,7 +119,7 @@ class TestKnownParts:
         )
         rates = Generic(blocks).rates(x)
         assert np.linalg.norm(rates.velocity) > 1e-2
-        np.testing.assert_allclose(rates.entropy_rate, 0, atol=1e-15)
+        np.testing.assert_allclose(rates.entropy_rates, 0, atol=1e-15)
         np.testing.assert_allclose(rates.energy_rate, 0, atol=1e-15)
 
     def test_scaled_coordinates_keep_the_structure_of_known_blocks(self, dtype):

@@ -75,6 +75,6 @@ def test_audited_rollout(x64):
     np.testing.assert_allclose(states, plain, rtol=1e-13)
     rates = jax.jit(jax.vmap(field.rates))(plain)
     np.testing.assert_allclose(laws.energy, rates.energy, rtol=1e-12)
-    np.testing.assert_allclose(laws.entropy, rates.entropy, rtol=1e-12)
-    np.testing.assert_allclose(laws.entropy_rate, rates.entropy_rate, rtol=1e-10)
+    np.testing.assert_allclose(laws.entropy, rates.entropies, rtol=1e-12)
+    np.testing.assert_allclose(laws.entropy_rate, rates.entropy_rates[:, 0], rtol=1e-10)
     np.testing.assert_allclose(laws.energy_rate, 0, atol=1e-13)

@@ -23,11 +23,13 @@ from spenn.training import (
 from spenn.training._losses import loss_weights as weights_of
 from support import random_blocks, random_spenn
 
+VARIABLES = np.arange(3)
 CONFIG = FitConfig(component_exponent=0.75, speed_floor=0.3)
 
 
 def loss_weights(velocities):
-    return weights_of(velocities, CONFIG.component_exponent, CONFIG.speed_floor)
+    variables = np.arange(velocities.shape[1])
+    return weights_of(velocities, CONFIG.component_exponent, CONFIG.speed_floor, variables)
 
 
 def _velocities(scale=(1.0, 1.0, 1.0)):
@@ -38,9 +40,17 @@ def test_weights_of_components_lie_between_absolute_and_relative():
     weights = loss_weights(_velocities((1.0, 1e-2, 1e2)))
     ratio = weights[0] / weights[0, 0]
     np.testing.assert_allclose(ratio, [1, 1e3, 1e-3], rtol=0.1)
-    absolute, relative = (weights_of(_velocities((1.0, 1e-2, 1e2)), e, 1e6) for e in (0, 1))
+    absolute, relative = (
+        weights_of(_velocities((1.0, 1e-2, 1e2)), e, 1e6, VARIABLES) for e in (0, 1)
+    )
     np.testing.assert_allclose(absolute, 1, rtol=1e-6)
     np.testing.assert_allclose(relative[0] / relative[0, 0], [1, 1e4, 1e-4], rtol=0.1)
+
+
+def test_entries_of_one_variable_share_their_weight():
+    velocities = _velocities((1.0, 3.0, 1e2))
+    weights = weights_of(velocities, 1.0, 1e6, np.array([0, 0, 1]))
+    np.testing.assert_allclose(weights[0], [0.2, 0.2, 1e-4], rtol=0.1)
 
 
 def test_weights_of_states_fall_with_speed_to_a_floor():

@@ -32,7 +32,7 @@ def _root() -> None:
     epilog="Example:  spenn run oscillator --preset quick --methods all --out runs/oscillator"
 )
 def run(
-    system: Annotated[str, typer.Argument(help="oscillator")],
+    system: Annotated[str, typer.Argument(help="oscillator, chemical-motor or viscoplastic")],
     preset: Annotated[str, typer.Option(help="quick: two CPU cores; paper: a GPU.")] = "quick",
     reference: Annotated[
         str, typer.Option(help="Integrator of the data: paper or converged.")
@@ -53,12 +53,10 @@ def run(
     from ..experiment import METHODS
     from ..experiment import preset as sizes
 
-    base = sizes(preset)
+    base = sizes(preset, system)
     chosen = METHODS if methods == "all" else tuple(m.strip() for m in methods.split(","))
     config = replace(
         base,
-        system=system,
-        preset=preset,
         reference=reference,
         methods=chosen,
         samples=base.samples if samples is None else samples,

@@ -5,6 +5,8 @@ the gradient for energy and entropy, the entries for the raw operator and the te
 difference for dissipation. The amplitude `w` then reads as a relative perturbation.
 """
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,20 +20,23 @@ from ._spenn import SPENN, PoissonEpinet
 
 def scale_priors(model: SPENN, states: Float[Array, "n d"]) -> SPENN:
     """Scale all prior branches of a freshly attached model to their blocks."""
-    base = Generic(model.base)
-    energy_slopes = jax.vmap(jax.grad(base.energy))(states)
-    entropy_slopes = jax.vmap(jax.grad(base.entropy))(states)
+    base, domain = Generic(model.base), model.base.domain
+    local = jax.vmap(domain.local)(states)
+    local = local.reshape(-1, local.shape[-1])
+    inner = domain.internal(local)
+    energy_slopes = domain.internal(jax.vmap(jax.grad(base.energy_density))(local))
+    entropy_slopes = jax.vmap(jax.grad(base.entropy_density))(inner)
     forces = jax.vmap(without)(energy_slopes, entropy_slopes)
 
-    def scaled(part, epinet):
+    def scaled(name, part, epinet):
         match epinet:
             case Epinet():
-                return _scale_gradient(part.network, epinet, states)
+                return _scale_gradient(part.network, epinet, inner if name == "entropy" else local)
             case PoissonEpinet():
                 network = _scale_entries(part.network, epinet.network, states)
                 return PoissonEpinet(network, _scale_tensor(part.tensor, epinet.tensor))
             case ConvexEpinet():
-                return _scale_slope(part, epinet, states, forces)
+                return _scale_slope(part, epinet, local, forces)
             case _:
                 return None
 
@@ -40,7 +45,7 @@ def scale_priors(model: SPENN, states: Float[Array, "n d"]) -> SPENN:
         model,
         type(model.epinets)(
             *(
-                tuple(map(scaled, getattr(model.base, n), getattr(model.epinets, n)))
+                tuple(map(partial(scaled, n), getattr(model.base, n), getattr(model.epinets, n)))
                 for n in model.epinets.__dataclass_fields__
             )
         ),

@@ -61,6 +61,11 @@ class SPENN(AbstractMethod):
     dimension: int = eqx.field(static=True)
     centred: bool = eqx.field(static=True)
 
+    @property
+    def domain(self):
+        """The domain of the base."""
+        return self.base.domain
+
     def draw(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n k"]:
         """Indices of `n` realisations."""
         return self.law.draw((n, self.dimension), key=key)
@@ -74,7 +79,8 @@ class SPENN(AbstractMethod):
             pairs = zip(getattr(self.base, name), getattr(self.epinets, name), strict=True)
             return tuple(_perturb(p, e, index, centred, self.amplitude) for p, e in pairs)
 
-        return Generic(Blocks(*(perturbed(name) for name in BLOCKS)))
+        every = {name: perturbed(name) for name in BLOCKS}
+        return Generic(Blocks(**every, domain=self.base.domain))
 
 
 def _refuse_negative(index: Index) -> Index:

@@ -1,10 +1,10 @@
 """What a run is: system, protocol and sizes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..config import FitConfig
 
-SYSTEMS = ("oscillator",)
+SYSTEMS = ("oscillator", "chemical-motor", "viscoplastic")
 PRESETS = ("quick", "paper")
 REFERENCES = ("paper", "converged")
 METHODS = ("spenn-half-normal", "spenn-uniform", "spenn-exponential")
@@ -42,12 +42,23 @@ class RunConfig:
             raise ValueError(f"the seed must not be negative; it is {self.seed}.")
 
 
-PAPER = FitConfig(steps=10_000, batch=8192)
-QUICK = FitConfig(steps=5000, batch=2048)
+# Samples per trajectory and training, by system: for two CPU cores, and for a GPU.
+SIZES = {
+    "quick": {
+        "oscillator": (100, FitConfig(steps=5000, batch=2048)),
+        "chemical-motor": (50, FitConfig(steps=6000, batch=2048)),
+        "viscoplastic": (50, FitConfig(steps=4000, batch=2048)),
+    },
+    "paper": {
+        "oscillator": (2000, FitConfig(steps=10_000, batch=8192)),
+        "chemical-motor": (2000, FitConfig(steps=20_000, batch=8192, width=50)),
+        "viscoplastic": (2000, FitConfig(steps=10_000, batch=8192)),
+    },
+}
 
 
-def preset(name: str) -> RunConfig:
-    """Sizes for two CPU cores (`quick`) or the paper's own (`paper`, meant for a GPU)."""
-    if name == "paper":
-        return RunConfig("oscillator", preset=name, samples=2000, fit=PAPER)
-    return RunConfig("oscillator", preset=name, fit=QUICK)
+def preset(name: str, system: str = "oscillator") -> RunConfig:
+    """A run of a system with the sizes of a preset."""
+    config = RunConfig(system, preset=name)  # refuses unknown names
+    samples, fit = SIZES[name][system]
+    return replace(config, samples=samples, fit=fit)

@@ -52,8 +52,9 @@ class Rehearsal:
         size = len(data.train.names)
         coordinates = Coordinates.identity(size)
         key = jax.random.key(0)
-        base = Physics().blocks(coordinates, size, fit.width, fit.depth, key=key)
-        samples = make_samples(learning, coordinates, fit)
+        domain = SYSTEMS[config.system].domain()
+        base = Physics(domain=domain).blocks(coordinates, size, fit.width, fit.depth, key=key)
+        samples = make_samples(learning, coordinates, fit, domain)
         untrained = fit_epinet(base, samples, PILOT, replace(fit, epinet_steps=0), key=key)
         many, few = (untrained.draw(n, key=key) for n in (config.samples, VALIDATION_SAMPLES))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..calibrate import Conformal, calibrated_coverage, rank_correlation, relative_l2_error
 from ..forecast import LEVELS, Diverged, Summary
+from ._layout import Layout
 
 
 def by_name(names, values) -> dict[str, float | None]:
@@ -21,34 +22,42 @@ def number(value) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def accuracy(names, mean: np.ndarray, truth: np.ndarray) -> dict:
-    """RL2E and mean absolute error of forecasts (trajectory, time, variable)."""
-    errors = np.stack([relative_l2_error(m, t) for m, t in zip(mean, truth, strict=True)])
+def accuracy(layout: Layout, mean: np.ndarray, truth: np.ndarray) -> dict:
+    """RL2E and mean absolute error of forecasts (trajectory, time, entry)."""
+    pairs = zip(layout.split(mean), layout.split(truth), strict=True)
+    errors = np.stack([_relative_errors(m, t) for m, t in pairs], -1)
     return {
         "rl2e": {
             name: {
                 "median": float(np.median(errors[:, i])),
                 "per_trajectory": [float(e) for e in errors[:, i]],
             }
-            for i, name in enumerate(names)
+            for i, name in enumerate(layout.names)
         },
-        "mae": by_name(names, np.abs(mean - truth).mean((0, 1))),
+        "mae": by_name(layout.names, layout.mean(np.abs(mean - truth).mean((0, 1)))),
     }
 
 
-def uncertainty(names, test: Summary, truth: np.ndarray, conformal: Conformal) -> dict:
+def _relative_errors(mean, truth):
+    """One number per trajectory, over all times and entries of one variable."""
+    flat = (a.reshape(len(a), -1, 1) for a in (mean, truth))
+    return np.array([relative_l2_error(m, t)[0] for m, t in zip(*flat, strict=True)])
+
+
+def uncertainty(layout: Layout, test: Summary, truth: np.ndarray, conformal: Conformal) -> dict:
     """Scores, coverage before and after calibration, widths, ranks, error against spread."""
+    names = layout.names
     mean, std, reference = (jnp.asarray(a, float) for a in (test.mean, test.std, truth))
     calibrated, simultaneous = calibrated_coverage(conformal, mean, std, reference, LEVELS)
-    correlation = rank_correlation(jnp.abs(mean - reference), std)
     widest = LEVELS.index(0.95)
 
     def curves(values):
+        values = layout.mean(values)
         return {name: [number(v) for v in values[:, i]] for i, name in enumerate(names)}
 
     return {
-        "crps": by_name(names, test.crps.mean(0)),
-        "crps_fair": by_name(names, test.crps_fair.mean(0)),
+        "crps": by_name(names, layout.mean(test.crps.mean(0))),
+        "crps_fair": by_name(names, layout.mean(test.crps_fair.mean(0))),
         "energy_score": float(test.energy_score.mean()),
         "energy_score_fair": float(test.energy_score_fair.mean()),
         "coverage": {
@@ -58,14 +67,22 @@ def uncertainty(names, test: Summary, truth: np.ndarray, conformal: Conformal) -
             "simultaneous": [float(v) for v in simultaneous],
         },
         "width": {
-            "raw": by_name(names, test.width.mean(0)[widest]),
-            "calibrated": by_name(names, np.asarray(calibrated.width)[widest]),
+            "raw": by_name(names, layout.mean(test.width.mean(0)[widest])),
+            "calibrated": by_name(names, layout.mean(np.asarray(calibrated.width)[widest])),
         },
         "rank_histogram": {
-            name: [float(v) for v in test.ranks.mean(0)[i]] for i, name in enumerate(names)
+            name: [float(v) for v in ranks]
+            for name, ranks in zip(names, layout.mean(test.ranks.mean(0).T).T, strict=True)
         },
-        "error_spread_correlation": by_name(names, correlation),
+        "error_spread_correlation": by_name(
+            names, _correlations(layout, np.abs(test.mean - truth), test.std)
+        ),
     }
+
+
+def _correlations(layout: Layout, error, spread):
+    pairs = zip(layout.split(error), layout.split(spread), strict=True)
+    return [rank_correlation(*(jnp.asarray(a.reshape(-1, 1)) for a in pair))[0] for pair in pairs]
 
 
 def laws(summary: Summary, diverged: tuple[Diverged, ...]) -> dict:
@@ -85,6 +102,7 @@ def laws(summary: Summary, diverged: tuple[Diverged, ...]) -> dict:
     }
 
 
-def spread_ratio(names, outside: Summary, inside: Summary) -> Mapping[str, float | None]:
+def spread_ratio(layout: Layout, outside: Summary, inside: Summary) -> Mapping[str, float | None]:
     """Mean spread out of distribution over mean spread in it."""
-    return by_name(names, outside.std.mean((0, 1)) / inside.std.mean((0, 1)))
+    spreads = (layout.mean(s.std.mean((0, 1))) for s in (outside, inside))
+    return by_name(layout.names, np.divide(*spreads))

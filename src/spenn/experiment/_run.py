@@ -14,13 +14,14 @@ from ..fitting import add_uncertainty, fit_deterministic
 from ..forecast import LEVELS, Evaluation, Summary, evaluate
 from ..generic import Coordinates, Deterministic
 from ..model import Calibration, Model
-from ..report import MethodView, RunView
+from ..report import FieldView, MethodView, RunView
 from ..systems import SYSTEMS, System
-from ..training import base_steps
+from ..training import Physics, base_steps
 from . import _results as results
 from ._clock import Clock
 from ._config import RunConfig
 from ._data import RunData, make_data
+from ._layout import Layout
 from ._rehearsal import Rehearsal
 
 Report = Callable[[str, int, int, float], None]
@@ -51,49 +52,55 @@ def run(config: RunConfig, report: Report = lambda stage, done, total, loss: Non
             rehearsal.start()
             report("base", steps, total, loss)
 
-        base = fit_deterministic(data.train, config.seed, config.fit, report=base_report)
+        physics = Physics(domain=system.domain())
+        base = fit_deterministic(data.train, config.seed, config.fit, physics, base_report)
     rehearsal.wait()
-    floor = _floor(system, data)
+    layout = Layout.of(system.names, system.domain())
+    floor = _floor(system, layout, data)
     entries, views, model = {}, [], base
-    entries["base"], view = _deterministic(base, data, clock)
+    entries["base"], view = _deterministic(base, layout, data, clock)
     views.append(view)
     for method in config.methods:
-        model, entries[method], view = _probabilistic(method, base, data, config, clock, report)
+        model, entries[method], view = _probabilistic(
+            method, base, layout, data, config, clock, report
+        )
         views.append(view)
     return Outcome(
         _document(system, config, data, floor, entries),
         model,
-        _run_view(system, data, floor, views),
+        _run_view(system, layout, data, floor, views),
     )
 
 
-def _floor(system: System, data: RunData) -> dict:
+def _floor(system: System, layout: Layout, data: RunData) -> dict:
     """Exact physics through the same protocol: RK4 at the data's step, in the same precision."""
     exact = Deterministic(system.exact().blocks)
-    units = Coordinates.identity(len(system.names))
+    units = Coordinates.identity(data.test.states.shape[-1])
     summary = evaluate(exact, units, data.test, jnp.zeros((1, 0))).summary
-    scores = results.accuracy(system.names, summary.mean, data.test.states[:, 1:])
+    scores = results.accuracy(layout, summary.mean, layout.forecast(data.test))
     scores["rl2e"] = {name: value["median"] for name, value in scores["rl2e"].items()}
     return scores
 
 
-def _deterministic(base: Model, data: RunData, clock: Clock):
+def _deterministic(base: Model, layout: Layout, data: RunData, clock: Clock):
     with clock.stage("forecast_base"):
         evaluation = evaluate(base.method, base.coordinates, data.test, base.draw(1))
     summary = evaluation.summary
     entry = {
         "samples": 1,
-        **results.accuracy(base.names, summary.mean, data.test.states[:, 1:]),
+        **results.accuracy(layout, summary.mean, layout.forecast(data.test)),
         "laws": results.laws(summary, evaluation.diverged),
         "seconds": {
             "train_base": clock.seconds["train_base"],
             "forecast": clock.seconds["forecast_base"],
         },
     }
-    return entry, _method_view("base", base, entry, evaluation, summary, None)
+    return entry, _method_view("base", layout, data, entry, evaluation, summary, None)
 
 
-def _probabilistic(method: str, base: Model, data: RunData, config, clock: Clock, report: Report):
+def _probabilistic(
+    method: str, base: Model, layout: Layout, data: RunData, config, clock: Clock, report: Report
+):
     compiled, stages = clock.compile, (f"train {method}", f"forecast {method}")
     fit = replace(config.fit, index=method.removeprefix("spenn-"))
     assert fit.index in INDICES
@@ -119,16 +126,16 @@ def _probabilistic(method: str, base: Model, data: RunData, config, clock: Clock
         conformal = Conformal.fit(
             jnp.asarray(calibration.mean),
             jnp.asarray(calibration.std),
-            jnp.asarray(data.calibration.states[:, 1:], float),
+            jnp.asarray(layout.forecast(data.calibration), float),
         )
-    truth = data.test.states[:, 1:]
+    truth = layout.forecast(data.test)
     train_base, train, forecast = (clock.seconds[s] for s in ("train_base", *stages))
     entry = {
         "samples": config.samples,
         "prior_scale": model.prior_scale,
-        **results.accuracy(model.names, test.mean, truth),
-        **results.uncertainty(model.names, test, truth, conformal),
-        "spread_outside": results.spread_ratio(model.names, outside, test),
+        **results.accuracy(layout, test.mean, truth),
+        **results.uncertainty(layout, test, truth, conformal),
+        "spread_outside": results.spread_ratio(layout, outside, test),
         "laws": results.laws(evaluation.summary, evaluation.diverged),
         "seconds": {
             "train_base": train_base,
@@ -139,15 +146,17 @@ def _probabilistic(method: str, base: Model, data: RunData, config, clock: Clock
         },
     }
     model = replace(model, calibration=Calibration(data.test.times, conformal))
-    return model, entry, _method_view(method, model, entry, evaluation, test, conformal)
+    return model, entry, _method_view(method, layout, data, entry, evaluation, test, conformal)
 
 
-def _method_view(name, model: Model, entry, evaluation: Evaluation, test: Summary, conformal):
+def _method_view(
+    name, layout: Layout, data: RunData, entry, evaluation: Evaluation, test: Summary, conformal
+):
     """What the figures show of one method: the first test trajectory, and all scores."""
-    names, laws = model.names, evaluation.laws
+    names, laws = layout.names, evaluation.laws
     finite = np.isfinite(evaluation.states).all((1, 2))
     mean, std = test.mean[0], test.std[0]
-    initial = evaluation.states[0, :1]
+    initial = data.test.states[0][:1, layout.free]
     bounds = (None, None)
     if conformal is not None:
         bounds = conformal.interval(jnp.asarray(mean), jnp.asarray(std), 0.95)
@@ -159,14 +168,19 @@ def _method_view(name, model: Model, entry, evaluation: Evaluation, test: Summar
     }
     audit = test.audit
     energy_range = float(audit.energy_high.max() - audit.energy_low.min())
+    draws = evaluation.states[finite][:SHOWN_DRAWS, :, layout.free]
+    mean, std = np.concatenate([initial, mean]), np.concatenate([np.zeros_like(initial), std])
+
+    lower, upper = (None if b is None else b[:, layout.shown] for b in bounds)
+
     return MethodView(
         name=name,
         samples=entry["samples"],
-        mean=np.concatenate([initial, mean]),
-        std=np.concatenate([np.zeros_like(initial), std]),
-        lower=bounds[0],
-        upper=bounds[1],
-        draws=evaluation.states[finite][:SHOWN_DRAWS] if conformal is not None else None,
+        mean=mean[:, layout.shown],
+        std=std[:, layout.shown],
+        lower=lower,
+        upper=upper,
+        draws=draws[..., layout.shown] if conformal is not None else None,
         levels=np.array(LEVELS) if coverage else None,
         coverage_raw=curves["raw"],
         coverage_calibrated=curves["calibrated"],
@@ -174,19 +188,31 @@ def _method_view(name, model: Model, entry, evaluation: Evaluation, test: Summar
         rl2e=np.array([entry["rl2e"][n]["per_trajectory"] for n in names]).T,
         energy_rate=np.quantile(laws.energy_rate[finite], (0.025, 0.5, 0.975), 0) / energy_range,
         entropy_rate_min=laws.entropy_rate[finite].min(0),
+        fields=_field_view(layout, mean, std, bounds) if layout.extended else None,
     )
 
 
-def _run_view(system: System, data: RunData, floor: dict, views: list[MethodView]) -> RunView:
+def _field_view(layout: Layout, mean, std, bounds) -> FieldView:
+    lower, upper = bounds
+    reach = None if lower is None else layout.split((upper - lower) / 2)
+    return FieldView(layout.split(mean), layout.split(std), reach)
+
+
+def _run_view(
+    system: System, layout: Layout, data: RunData, floor: dict, views: list[MethodView]
+) -> RunView:
+    truth = data.test.states[0][:, layout.free]
     return RunView(
         title=system.title,
         names=system.names,
         labels=system.labels,
         times=data.test.times,
-        truth=data.test.states[0],
+        truth=truth[:, layout.shown],
         calibration_trajectories=len(data.calibration),
         floor_rl2e=np.array([floor["rl2e"][n] for n in system.names]),
         methods=tuple(views),
+        time_label=system.time_label,
+        field_truth=layout.split(truth) if layout.extended else None,
     )
 
 

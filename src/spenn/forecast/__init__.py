@@ -1,6 +1,7 @@
 """Forecasts: ensembles of rollouts and what is kept of them."""
 
 from ._ensemble import chunk_size as chunk_size
+from ._ensemble import driving as driving
 from ._ensemble import ensemble as ensemble
 from ._summary import LEVELS as LEVELS
 from ._summary import Audit as Audit
@@ -9,4 +10,5 @@ from ._summary import Evaluation as Evaluation
 from ._summary import Summary as Summary
 from ._summary import evaluate as evaluate
 from ._summary import find_diverged as find_diverged
+from ._summary import free_entries as free_entries
 from ._summary import rehearse as rehearse

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..generic import AbstractMethod, Coordinates
-from ..integrate import Laws, audited_rollout
+from ..data import Trajectories
+from ..generic import AbstractDomain, AbstractMethod, Coordinates
+from ..integrate import Drive, Laws, audited_rollout
 
 # States advanced together: enough to fill a GPU, few enough to stay in the cache of a CPU's core.
 BATCH = {"cpu": 256, "gpu": 131072}
@@ -23,7 +24,10 @@ WORKERS = {"cpu": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity
 
 
 class Chunk(NamedTuple):
-    """Rollouts of a few trajectories, on the device and in the user's units."""
+    """Rollouts of a few trajectories, on the device.
+
+    States are in the user's units, rates of energy and entropy per unit of the model's time.
+    """
 
     trajectories: range
     states: Float[Array, "trajectory sample time variable"]
@@ -36,9 +40,13 @@ def ensemble(
     initial: Float[np.ndarray, "trajectory variable"],
     times: Float[np.ndarray, " time"],
     indices: Float[Array, "sample k"],
+    drive: Drive | None = None,
 ) -> Iterator[Chunk]:
-    """Roll every realisation out from every initial state, a few trajectories at a time."""
-    size = chunk_size(len(initial), len(indices), len(times), initial.shape[1])
+    """Roll every realisation out from every initial state, a few trajectories at a time.
+
+    `drive`, from `driving`, moves the entries that a domain prescribes.
+    """
+    size = chunk_size(len(initial), len(indices), len(times), initial.shape[1], method.domain.cells)
     steps, scaled = _steps_and_states(coordinates, initial, times)
     double = jnp.result_type(float) == jnp.float64  # a setting of this thread alone
 
@@ -46,8 +54,8 @@ def ensemble(
     def roll(start):
         chosen = range(start, min(start + size, len(initial)))
         # A short last chunk is filled up, so that one compilation serves all chunks.
-        padded = np.resize(scaled[chosen.start : chosen.stop], (size, initial.shape[1]))
-        states, laws = _roll(method, coordinates, jnp.asarray(padded, float), steps, indices)
+        start, moving = _chosen((scaled, drive), np.resize(chosen, size))
+        states, laws = _roll(method, coordinates, start, moving, steps, indices)
         if (length := len(chosen)) < size:
             states, laws = jax.tree.map(lambda a, n=length: a[:n], (states, laws))
         return jax.block_until_ready(Chunk(chosen, states, laws))
@@ -74,38 +82,52 @@ def compile_ensemble(
     initial: Float[np.ndarray, "trajectory variable"],
     times: Float[np.ndarray, " time"],
     indices: Float[Array, "sample k"],
+    drive: Drive | None = None,
 ) -> Chunk:
     """Compile `ensemble` for these shapes without running it; a first chunk, as shapes alone."""
-    size = chunk_size(len(initial), len(indices), len(times), initial.shape[1])
+    size = chunk_size(len(initial), len(indices), len(times), initial.shape[1], method.domain.cells)
     steps, scaled = _steps_and_states(coordinates, initial, times)
-    arguments = (method, coordinates, jnp.asarray(scaled[:size], float), steps, indices)
+    first = _chosen((scaled, drive), np.arange(size))
+    arguments = (method, coordinates, *first, steps, indices)
     _roll.lower(*arguments).compile()  # pyright: ignore[reportFunctionMemberAccess]
     return Chunk(range(size), *eqx.filter_eval_shape(_roll, *arguments))
+
+
+def driving(domain: AbstractDomain, coordinates: Coordinates, data: Trajectories) -> Drive | None:
+    """How the prescribed entries of trajectories move, in scaled coordinates."""
+    if not domain.prescribed:
+        return None
+    exact, where = coordinates.on_host(), list(domain.prescribed)
+    steps = np.diff(data.times) / exact.time_unit
+    values = exact.scaled(data.states)[..., where]
+    return Drive.from_records(steps, values, exact.scaled_velocity(data.derivatives)[..., where])
+
+
+def _chosen(arrays, rows):
+    """Rows of all arrays, on the device."""
+    return jax.tree.map(lambda a: jnp.asarray(a[rows], float), arrays)
 
 
 def _steps_and_states(coordinates, initial, times):
     return jnp.asarray(np.diff(times), float), coordinates.on_host().scaled(initial)
 
 
-def chunk_size(trajectories: int, samples: int, records: int, variables: int) -> int:
+def chunk_size(trajectories: int, samples: int, records: int, entries: int, cells: int = 1) -> int:
     """Trajectories per chunk: all chunks equal, none over the memory limit."""
-    per_trajectory = samples * records * (variables + 4) * jnp.zeros(()).itemsize
-    most = min(BATCH.get(jax.default_backend(), BATCH["gpu"]) // samples, MEMORY // per_trajectory)
+    per_trajectory = samples * records * (entries + cells + 4) * jnp.zeros(()).itemsize
+    batch = BATCH.get(jax.default_backend(), BATCH["gpu"])
+    most = min(batch // (samples * cells), MEMORY // per_trajectory)
     chunks = -(-trajectories // max(1, most))
     return -(-trajectories // chunks)
 
 
 @eqx.filter_jit
-def _roll(method, coordinates, scaled, steps, indices):
+def _roll(method, coordinates, scaled, drive, steps, indices):
     steps = steps / coordinates.time_unit
 
-    def one(x, index):
-        return audited_rollout(method.realise(index), x, steps)
+    def one(x, drive, index):
+        return audited_rollout(method.realise(index), x, steps, drive)
 
-    every = jax.vmap(jax.vmap(one, (None, 0)), (0, None))
-    states, laws = every(scaled, indices)
-    per_time = 1 / coordinates.time_unit
-    laws = laws._replace(
-        energy_rate=laws.energy_rate * per_time, entropy_rate=laws.entropy_rate * per_time
-    )
+    every = jax.vmap(jax.vmap(one, (None, None, 0)), (0, 0, None))
+    states, laws = every(scaled, drive, indices)
     return coordinates.unscaled(states), laws

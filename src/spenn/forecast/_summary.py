@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ..calibrate import crps, energy_score, rank_histogram, raw_coverage
 from ..data import Trajectories
 from ..generic import AbstractMethod, Coordinates
 from ..integrate import Laws
-from ._ensemble import compile_ensemble, ensemble
+from ._ensemble import compile_ensemble, driving, ensemble
 
 LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
 RANK_BINS = 20
@@ -32,7 +32,10 @@ class Audit(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """One trajectory, or many along a leading axis. The prescribed first record is left out."""
+    """One trajectory, or many along a leading axis.
+
+    What is prescribed is left out: the first record, and the entries that a domain prescribes.
+    """
 
     mean: Float[Any, "time variable"]
     std: Float[Any, "time variable"]
@@ -78,20 +81,21 @@ def evaluate(
     diverge are left out of the summaries and listed.
     """
     summaries, diverged, kept = [], [], None
-    levels = jnp.asarray(LEVELS)
+    levels, free = jnp.asarray(LEVELS), free_entries(method, data)
+    drive = driving(method.domain, coordinates, data)
     for chosen, states, laws in ensemble(
-        method, coordinates, data.states[:, 0], data.times, indices
+        method, coordinates, data.states[:, 0], data.times, indices, drive
     ):
         truth = jnp.asarray(data.states[chosen.start : chosen.stop], float)
         bad = find_diverged(states, chosen)
         if bad:
             diverged += bad
             summaries += [
-                summarise(*_without(states[i], laws, i, bad, trajectory), truth[i], levels)
+                summarise(*_without(states[i], laws, i, bad, trajectory), truth[i], levels, free)
                 for i, trajectory in enumerate(chosen)
             ]
         else:
-            summaries.append(summarise_many(states, laws, truth, levels))
+            summaries.append(summarise_many(states, laws, truth, levels, free))
         if keep in chosen:
             row = keep - chosen.start
             kept = jax.tree.map(lambda a, row=row: np.asarray(a[row]), (states, laws))
@@ -108,11 +112,18 @@ def rehearse(
     indices: Float[Array, "sample k"],
 ) -> None:
     """Compile what `evaluate` will need for the same shapes; nothing is run."""
+    drive = driving(method.domain, coordinates, data)
     chosen, states, laws = compile_ensemble(
-        method, coordinates, data.states[:, 0], data.times, indices
+        method, coordinates, data.states[:, 0], data.times, indices, drive
     )
     truth = jnp.asarray(data.states[chosen.start : chosen.stop], float)
-    summarise_many.lower(states, laws, truth, jnp.asarray(LEVELS)).compile()
+    free = free_entries(method, data)
+    summarise_many.lower(states, laws, truth, jnp.asarray(LEVELS), free).compile()
+
+
+def free_entries(method: AbstractMethod, data: Trajectories) -> Int[np.ndarray, " free"]:
+    """Entries of a state that are forecast: all that the domain does not prescribe."""
+    return np.setdiff1d(np.arange(data.states.shape[-1]), method.domain.prescribed)
 
 
 def find_diverged(states: Float[Array, "trajectory sample time d"], chosen: range):
@@ -136,9 +147,9 @@ def _without(states, laws, i, bad, trajectory):
 
 
 @jax.jit
-def summarise(states, laws: Laws, truth, levels) -> Summary:
-    """Summary of one trajectory from its samples (sample, time, variable)."""
-    samples, truth = states[:, 1:], truth[1:]
+def summarise(states, laws: Laws, truth, levels, free) -> Summary:
+    """Summary of one trajectory from its samples (sample, time, entry)."""
+    samples, truth = states[:, 1:, free], truth[1:, free]
     score, vector_score = crps(samples, truth), energy_score(samples, truth)
     covered = raw_coverage(samples, truth, levels)
     return Summary(
@@ -156,9 +167,9 @@ def summarise(states, laws: Laws, truth, levels) -> Summary:
 
 
 @jax.jit
-def summarise_many(states, laws, truth, levels) -> Summary:
+def summarise_many(states, laws, truth, levels, free) -> Summary:
     """Summaries of several trajectories, one after another to bound memory."""
-    return jax.lax.map(lambda a: summarise(*a, levels), (states, laws, truth))
+    return jax.lax.map(lambda a: summarise(*a, levels, free), (states, laws, truth))
 
 
 def _deviation(samples):
@@ -167,15 +178,17 @@ def _deviation(samples):
 
 
 def _audit(laws: Laws) -> Audit:
+    kept = laws.energy - laws.work
+    entropy = jnp.sum(laws.entropy, -1)
     return Audit(
         energy_rate=jnp.max(jnp.abs(laws.energy_rate), 0),
         entropy_rate=jnp.min(laws.entropy_rate, 0),
-        energy_drift=jnp.max(jnp.abs(laws.energy - laws.energy[:, :1])),
-        entropy_step=jnp.min(jnp.diff(laws.entropy, axis=1)),
+        energy_drift=jnp.max(jnp.abs(kept - kept[:, :1])),
+        entropy_step=jnp.min(jnp.diff(laws.entropy, axis=1)),  # of any local state
         energy_low=jnp.min(laws.energy),
         energy_high=jnp.max(laws.energy),
-        entropy_low=jnp.min(laws.entropy),
-        entropy_high=jnp.max(laws.entropy),
+        entropy_low=jnp.min(entropy),
+        entropy_high=jnp.max(entropy),
     )
 
 

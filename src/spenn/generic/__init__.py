@@ -17,6 +17,9 @@ from ._blocks import learned_dissipation as learned_dissipation
 from ._blocks import learned_poisson as learned_poisson
 from ._blocks import learned_potential as learned_potential
 from ._coordinates import Coordinates as Coordinates
+from ._domain import AbstractDomain as AbstractDomain
+from ._domain import Bar as Bar
+from ._domain import Point as Point
 from ._known import KnownDissipation as KnownDissipation
 from ._known import KnownPoisson as KnownPoisson
 from ._known import KnownPotential as KnownPotential

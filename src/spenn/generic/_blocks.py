@@ -1,7 +1,7 @@
 """The four blocks of GENERIC: energy, entropy, Poisson operator, dissipation potential.
 
 A block is a tuple of *parts* that are added up: one learned part, one known part, or both. All
-parts are functions of one state in scaled coordinates.
+parts are functions of one local state in scaled coordinates; a domain puts local states together.
 """
 
 import abc
@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..networks import MLP, PICNN, normal, split
 from ._assembly import degenerate_operator, rows_without
+from ._domain import AbstractDomain, Point
 
 State = Float[Array, " d"]
 
@@ -78,12 +79,13 @@ class LearnedDissipation(AbstractDissipation):
 
 
 class Blocks(eqx.Module):
-    """Four blocks, each the sum of its parts."""
+    """Four blocks, each the sum of its parts, on a domain."""
 
     energy: tuple[AbstractPotential, ...]
     entropy: tuple[AbstractPotential, ...]
     poisson: tuple[AbstractPoisson, ...]
     dissipation: tuple[AbstractDissipation, ...]
+    domain: AbstractDomain = Point()
 
 
 def learned_potential(size: int, width: int, depth: int, *, key: PRNGKeyArray) -> LearnedPotential:
@@ -100,7 +102,7 @@ def learned_poisson(size: int, width: int, depth: int, *, key: PRNGKeyArray) -> 
 
 
 def learned_dissipation(
-    size: int, width: int, depth: int, *, key: PRNGKeyArray
+    size: int, force_size: int, width: int, depth: int, *, key: PRNGKeyArray
 ) -> LearnedDissipation:
     """Draw a dissipation network."""
-    return LearnedDissipation(PICNN(size, size, 1, width, depth, key=key))
+    return LearnedDissipation(PICNN(size, force_size, 1, width, depth, key=key))

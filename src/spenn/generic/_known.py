@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from ._assembly import restricted_operator
 from ._blocks import AbstractDissipation, AbstractPoisson, AbstractPotential
@@ -10,14 +12,15 @@ from ._coordinates import Coordinates
 
 
 class KnownPotential(AbstractPotential):
-    """A user's energy or entropy, `function(x) -> ()`."""
+    """A user's energy or entropy, `function(x) -> ()`, in a unit of its own."""
 
     function: Callable = eqx.field(static=True)
     coordinates: Coordinates
+    unit: Float[Array, ""] = eqx.field(default=1.0, converter=jnp.asarray)
 
     def __call__(self, x):
         """Value at one state."""
-        return self.function(self.coordinates.unscaled(x))
+        return self.function(self.coordinates.unscaled(x)) / self.unit
 
 
 class KnownPoisson(AbstractPoisson):
@@ -41,5 +44,7 @@ class KnownDissipation(AbstractDissipation):
 
     def __call__(self, x, y):
         """Value at one state and one conjugate variable."""
-        given = self.function(self.coordinates.unscaled(x), y / self.coordinates.scale)
+        # On a bar the conjugate variable has no entry for the strain, which comes first.
+        scale = self.coordinates.scale[-y.size :]
+        given = self.function(self.coordinates.unscaled(x), y / scale)
         return self.coordinates.time_unit * given

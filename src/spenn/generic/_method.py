@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ._blocks import Blocks
+from ._domain import AbstractDomain, Point
 from ._model import Generic
 
 
@@ -16,6 +17,11 @@ class AbstractMethod(eqx.Module):
     Roll realisations out as `vmap(lambda z: rollout(method.realise(z), ...))(indices)` within one
     compiled function: what does not depend on the index then stays shared by all of them.
     """
+
+    @property
+    def domain(self) -> AbstractDomain:
+        """What a state is made of; a point unless a method says otherwise."""
+        return Point()
 
     @abc.abstractmethod
     def draw(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n k"]:
@@ -30,6 +36,11 @@ class Deterministic(AbstractMethod):
     """A single vector field (N-GENN): every realisation is the same, its index is empty."""
 
     base: Blocks
+
+    @property
+    def domain(self):
+        """The domain of the blocks."""
+        return self.base.domain
 
     def draw(self, n, *, key):
         """Empty indices."""

@@ -7,18 +7,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from . import _assembly as assembly
 from ._blocks import Blocks, State
 
 
 class Rates(NamedTuple):
-    """Velocity at one state, with what the two laws say about it."""
+    """Velocity at one state, with what the two laws say about it.
+
+    Entropy and its rate are those of every local state: the second law holds in each.
+    """
 
     velocity: Float[Array, " d"]
     energy: Float[Array, ""]
-    entropy: Float[Array, ""]
+    entropies: Float[Array, " cell"]
     energy_rate: Float[Array, ""]
-    entropy_rate: Float[Array, ""]
+    entropy_rates: Float[Array, " cell"]
 
 
 class Generic(eqx.Module):
@@ -31,32 +33,45 @@ class Generic(eqx.Module):
 
     def energy(self, x: State) -> Float[Array, ""]:
         """Energy of one state."""
-        return sum((part(x) for part in self.blocks.energy), jnp.zeros((), x.dtype))
+        return self.blocks.domain.energy(self.energy_density, x)
 
     def entropy(self, x: State) -> Float[Array, ""]:
         """Entropy of one state."""
-        return sum((part(x) for part in self.blocks.entropy), jnp.zeros((), x.dtype))
+        return jnp.sum(self.entropies(x))
+
+    def entropies(self, x: State) -> Float[Array, " cell"]:
+        """Entropy of every local state."""
+        return self.blocks.domain.entropies(self.entropy_density, x)
+
+    def energy_density(self, local: Float[Array, " local"]) -> Float[Array, ""]:
+        """Energy of one local state."""
+        return sum((part(local) for part in self.blocks.energy), jnp.zeros((), local.dtype))
+
+    def entropy_density(self, local: Float[Array, " local"]) -> Float[Array, ""]:
+        """Entropy of one local state."""
+        return sum((part(local) for part in self.blocks.entropy), jnp.zeros((), local.dtype))
 
     def poisson(self, x: State, entropy_slope: State, vector: State) -> State:
         """Action of the Poisson operator on one vector."""
         actions = (part(x, entropy_slope, vector) for part in self.blocks.poisson)
         return sum(actions, jnp.zeros_like(x))
 
-    def dissipation_slope(self, x: State, y: State) -> State:
-        """Slope of the raw dissipation potential in its second argument."""
+    def dissipation_slope(self, local: Float[Array, " local"], y: Float[Array, " force"]):
+        """Slope of the raw dissipation potential of one local state in its second argument."""
 
         def raw(y):
-            return sum((part(x, y) for part in self.blocks.dissipation), jnp.zeros((), x.dtype))
+            return sum((part(local, y) for part in self.blocks.dissipation), jnp.zeros((), y.dtype))
 
         return jax.grad(raw)(y)
 
     def assemble(self, x: State, energy_slope: State, entropy_slope: State) -> State:
         """Velocity from given slopes, with the operator and the potential at `x`."""
-        return assembly.velocity(
+        return self.blocks.domain.velocity(
+            x,
             energy_slope,
             entropy_slope,
             lambda vector: self.poisson(x, entropy_slope, vector),
-            lambda y: self.dissipation_slope(x, y),
+            self.dissipation_slope,
         )
 
     def velocity(self, x: State) -> State:
@@ -66,12 +81,26 @@ class Generic(eqx.Module):
     def rates(self, x: State) -> Rates:
         """Velocity of one state together with energy, entropy and their rates along it."""
         energy, energy_slope = jax.value_and_grad(self.energy)(x)
-        entropy, entropy_slope = jax.value_and_grad(self.entropy)(x)
+        entropy_slope, entropies = jax.grad(
+            lambda x: _sum_and_terms(self.entropies(x)), has_aux=True
+        )(x)
         velocity = self.assemble(x, energy_slope, entropy_slope)
         return Rates(
             velocity,
             energy,
-            entropy,
+            entropies,
             jnp.sum(energy_slope * velocity),
-            jnp.sum(entropy_slope * velocity),
+            self.blocks.domain.productions(entropy_slope, velocity),
         )
+
+    def driven(self, x: State, imposed: Float[Array, " prescribed"]):
+        """Velocity with imposed rates of the prescribed entries, and the power that this takes."""
+        where = jnp.array(self.blocks.domain.prescribed)
+        energy_slope = jax.grad(self.energy)(x)
+        free = self.assemble(x, energy_slope, jax.grad(self.entropy)(x))
+        power = jnp.sum(energy_slope[where] * (imposed - free[where]))
+        return free.at[where].set(imposed), power
+
+
+def _sum_and_terms(terms):
+    return jnp.sum(terms), terms

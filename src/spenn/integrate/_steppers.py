@@ -10,12 +10,24 @@ State = Float[Array, " d"]
 Velocity = Callable[[State], State]
 
 
-def rk4(velocity: Velocity, x: State, dt: Float[Array, ""], first: State | None = None) -> State:
-    """Classical Runge-Kutta step, order 4. `first` is `velocity(x)` where it is known already."""
+def rk4(
+    velocity: Velocity,
+    x: State,
+    dt: Float[Array, ""],
+    first: State | None = None,
+    *,
+    middle: Velocity | None = None,
+    end: Velocity | None = None,
+) -> State:
+    """Classical Runge-Kutta step, order 4. `first` is `velocity(x)` where it is known already.
+
+    A field that depends on time is given half a step and one step later as `middle` and `end`.
+    """
+    middle, end = middle or velocity, end or velocity
     k1 = velocity(x) if first is None else first
-    k2 = velocity(x + dt / 2 * k1)
-    k3 = velocity(x + dt / 2 * k2)
-    k4 = velocity(x + dt * k3)
+    k2 = middle(x + dt / 2 * k1)
+    k3 = middle(x + dt / 2 * k2)
+    k4 = end(x + dt * k3)
     return x + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
 
 

@@ -7,6 +7,16 @@ from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
+class FieldView:
+    """One method on the displayed trajectory of a field: one array (time, place) per variable."""
+
+    mean: list[np.ndarray]
+    std: list[np.ndarray]
+    reach: list[np.ndarray] | None = None
+    """Half the width of the calibrated 95 % interval, possibly infinite."""
+
+
+@dataclass(frozen=True, eq=False)
 class MethodView:
     """One method on the test trajectories; `None` where it has nothing to show.
 
@@ -41,6 +51,8 @@ class MethodView:
     """(level, variable): empirical coverage of the calibrated intervals."""
     coverage_simultaneous: np.ndarray | None = None
     """(level,): fraction of trajectories wholly inside the calibrated band."""
+    fields: FieldView | None = None
+    """The whole fields, where variables are fields; above is their middle alone."""
 
     def __post_init__(self) -> None:
         time, variable = np.shape(self.mean)
@@ -91,6 +103,8 @@ class RunView:
     """In the order in which to show them; names differ."""
     time_label: str = "time t"
     """Axis label of time, with its unit where there is one."""
+    field_truth: list[np.ndarray] | None = None
+    """One array (time, place) per variable, where variables are fields."""
 
     def __post_init__(self) -> None:
         time, variable = len(self.times), len(self.names)

@@ -3,39 +3,51 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..config import FitConfig
 from ..data import Trajectories
 from ..epinet import SPENN
-from ..generic import Blocks, Coordinates, Generic
+from ..generic import AbstractDomain, Blocks, Coordinates, Generic, Point
 from ._loop import Samples
 
+POINT = Point()
 PER_STATE = 4  # indices that meet one state in a step of stage two
 
 
-def make_samples(data: Trajectories, coordinates: Coordinates, config: FitConfig) -> Samples:
+def make_samples(
+    data: Trajectories,
+    coordinates: Coordinates,
+    config: FitConfig,
+    domain: AbstractDomain = POINT,
+) -> Samples:
     """All records of all trajectories, scaled and weighted."""
     size = data.states.shape[-1]
     exact = coordinates.on_host()
     states = exact.scaled(data.states.reshape(-1, size))
     velocities = exact.scaled_velocity(data.derivatives.reshape(-1, size))
-    weights = loss_weights(velocities, config.component_exponent, config.speed_floor)
+    variables = domain.variables(size)
+    weights = loss_weights(velocities, config.component_exponent, config.speed_floor, variables)
+    weights[:, list(domain.prescribed)] = 0
     arrays = (states, velocities, weights)
     return Samples(*(jnp.asarray(a, float) for a in arrays))
 
 
 def loss_weights(
-    velocities: Float[np.ndarray, "n d"], component_exponent: float, speed_floor: float
+    velocities: Float[np.ndarray, "n d"],
+    component_exponent: float,
+    speed_floor: float,
+    variables: Int[np.ndarray, " d"],
 ) -> Float[np.ndarray, "n d"]:
     """Weights between absolute and relative errors, over components and over states.
 
-    The exponent lies between 0, components as they are, and 1, components of equal spread. The
-    floor is a share of the root mean square speed: above it residuals are relative errors, so that
-    trajectories near rest are learned as well as those far from it.
+    Entries of one variable share their weight. The exponent lies between 0, components as they are,
+    and 1, components of equal spread. The floor is a share of the root mean square speed: above it
+    residuals are relative errors, so that trajectories near rest are learned as well as others.
     """
-    spread = velocities.std(0)
-    spread = np.where(spread > 0, spread, 1.0)
+    variance = velocities.var(0)
+    pooled = np.bincount(variables, variance) / np.bincount(variables)
+    spread = np.sqrt(np.where(pooled > 0, pooled, 1.0))[variables]
     components = spread ** (-2 * component_exponent)
     square = np.mean(components * velocities**2, 1)
     states = 1 / (square / square.mean() + speed_floor**2)

@@ -11,6 +11,7 @@ from jaxtyping import PRNGKeyArray
 from ..config import FitConfig
 from ..epinet import INDICES, SPENN, attach, scale_priors, trainable
 from ..generic import (
+    AbstractDomain,
     Blocks,
     Coordinates,
     KnownDissipation,
@@ -25,7 +26,7 @@ from ..generic import (
 )
 from ..networks import split
 from ._loop import Report, Samples, advance, begin
-from ._losses import base_loss, epinet_loss
+from ._losses import PER_STATE, POINT, base_loss, epinet_loss
 
 BLOCKS = ("energy", "entropy", "poisson", "dissipation")
 
@@ -35,7 +36,8 @@ class Physics:
     """What is known, as functions in the user's units, and which blocks are learned.
 
     A block with a function that is not in `learned` is taken as known; one that is in `learned` as
-    well is known + learned. By default everything is learned.
+    well is known + learned. By default everything is learned, of a state without extent; on another
+    `domain` the functions are those of its local states.
     """
 
     energy: Callable | None = None
@@ -43,6 +45,7 @@ class Physics:
     poisson: Callable | None = None
     dissipation: Callable | None = None
     learned: tuple[str, ...] = BLOCKS
+    domain: AbstractDomain = POINT
 
     def __post_init__(self):
         """Refuse unknown names and empty energy or entropy."""
@@ -56,22 +59,41 @@ class Physics:
         self, coordinates: Coordinates, size: int, width: int, depth: int, *, key: PRNGKeyArray
     ) -> Blocks:
         """Known parts in scaled coordinates and fresh networks for the learned ones."""
+        sizes, units = self.domain.sizes(size), self.domain.units(coordinates)
+        shape = (width, depth)
         kinds = {
-            "energy": (KnownPotential, learned_potential),
-            "entropy": (KnownPotential, learned_potential),
-            "poisson": (KnownPoisson, learned_poisson),
-            "dissipation": (KnownDissipation, learned_dissipation),
+            "energy": (
+                lambda f: KnownPotential(f, units.energy, units.energy_unit),
+                lambda key: learned_potential(sizes.energy, *shape, key=key),
+            ),
+            "entropy": (
+                lambda f: KnownPotential(f, units.entropy),
+                lambda key: learned_potential(sizes.entropy, *shape, key=key),
+            ),
+            "poisson": (
+                lambda f: KnownPoisson(f, coordinates),
+                lambda key: learned_poisson(sizes.poisson, *shape, key=key),
+            ),
+            "dissipation": (
+                lambda f: KnownDissipation(f, units.energy),
+                lambda key: learned_dissipation(sizes.energy, sizes.force, *shape, key=key),
+            ),
         }
+        if self.poisson is not None and not sizes.poisson:
+            raise ValueError("this domain has a Poisson operator of its own; leave it out.")
 
         def parts(name, key) -> tuple:
+            if name == "poisson" and not sizes.poisson:
+                return ()
             known, learned = kinds[name]
             function = getattr(self, name)
-            given = () if function is None else (known(function, coordinates),)
-            drawn = (learned(size, width, depth, key=key),) if name in self.learned else ()
+            given = () if function is None else (known(function),)
+            drawn = (learned(key),) if name in self.learned else ()
             return given + drawn
 
         keys = split(key, len(BLOCKS))
-        return Blocks(*(parts(name, k) for name, k in zip(BLOCKS, keys, strict=True)))
+        every = {name: parts(name, k) for name, k in zip(BLOCKS, keys, strict=True)}
+        return Blocks(**every, domain=self.domain.scaled())
 
 
 def fit_base(
@@ -88,7 +110,7 @@ def fit_base(
     size = samples.states.shape[1]
     options = {
         "total": config.steps,
-        "batch": config.batch,
+        "batch": _states(config.batch, physics.domain),
         "learning_rate": config.learning_rate,
         "key": data_key,
         "report": report,
@@ -134,7 +156,7 @@ def fit_epinet(
         samples,
         until=config.epinet_steps,
         total=config.epinet_steps,
-        batch=config.epinet_batch,
+        batch=_states(config.epinet_batch, base.domain),
         learning_rate=config.epinet_learning_rate,
         key=train_key,
         report=report,
@@ -156,6 +178,11 @@ def attach_epinets(
         centred=config.centred,
         key=key,
     )
+
+
+def _states(batch: int, domain: AbstractDomain) -> int:
+    """States with about as many local states as a batch asks for, in whole groups of stage two."""
+    return PER_STATE * max(1, batch // (PER_STATE * domain.cells))
 
 
 def _finite_loss(result):
