@@ -105,8 +105,7 @@ def add_uncertainty(
     def factor(model):
         indices = model.draw(VALIDATION_SAMPLES, seed)
         summary = evaluate(model.method, model.coordinates, judged, indices).summary
-        error, held = summary.mean - judged.states[:, 1:, free], len(validation)
-        return max(correction(error[at], summary.std[at]) for at in np.s_[:held, held:])
+        return correction(summary.mean - judged.states[:, 1:, free], summary.std)
 
     def limited(amplitude):
         return float(np.clip(amplitude, *RANGE))

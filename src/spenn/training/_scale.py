@@ -12,14 +12,14 @@ from scipy.stats import norm
 PILOT = 2e-3
 RANGE = (1e-5, 5e-2)
 NEAR = 2.5
-LEVEL = 0.95
+LEVELS = np.array([0.9, 0.95])
 
 
 def correction(
     error: Float[np.ndarray, "trajectory time variable"],
     spread: Float[np.ndarray, "trajectory time variable"],
 ) -> float:
-    """Factor on `w` at which `LEVEL` intervals hold that share of the values."""
+    """Factor on `w` at which wide intervals hold as many of the values as they should."""
     tiny = np.finfo(np.float32).tiny
-    ratio = np.quantile(np.abs(error) / np.maximum(spread, tiny), LEVEL)
-    return float(max(ratio / norm.ppf((1 + LEVEL) / 2), tiny))
+    reach = np.quantile(np.abs(error) / np.maximum(spread, tiny), LEVELS)
+    return float(max(np.mean(reach / norm.ppf((1 + LEVELS) / 2)), tiny))
