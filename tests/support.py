@@ -161,6 +161,9 @@ def tiny(name, system):
     config = replace(RunConfig(system), preset=name, samples=6, outside=2)
     fit = replace(
         config.fit,
+        width=10,
+        epinet_width=4,
+        dimension=3,
         steps=300,
         batch=128,
         epinet_steps=200,

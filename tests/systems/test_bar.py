@@ -107,27 +107,3 @@ def test_known_densities_move_the_same_way_in_scaled_coordinates(references):
             atol=1e-9 * np.abs(flat[1]).max(),
         )
         assert np.all(np.abs(velocities[:, free]) < 50)
-
-
-def test_a_short_training_learns_the_bar_and_survives_a_file(tmp_path):
-    data = simulate(VISCOPLASTIC, np.linspace(0.01, 0.02, 8)[:, None], "converged")
-    train, test = data.split(7, 1, seed=0)
-    config = spenn.FitConfig(
-        width=16, steps=600, batch=512, races=1, epinet_steps=50, epinet_batch=256, prior_scale=1e-3
-    )
-    physics = spenn.Physics(domain=VISCOPLASTIC.domain())
-    model = spenn.fit(train, 0, config, physics)
-    path = tmp_path / "bar.spenn"
-    model.save(path)
-    model = spenn.load(path)
-    where = list(model.method.domain.prescribed)
-    ends = test.states[0][:, where]
-    forecast = model.forecast(test.states[0, 0], test.times, samples=3, prescribed=ends)
-    assert forecast.samples.shape == (3, VISCOPLASTIC.records, data.states.shape[-1])
-    np.testing.assert_allclose(forecast.mean[:, where], ends, rtol=1e-4, atol=1e-6)
-    error = np.linalg.norm(forecast.mean - test.states[0], axis=0)
-    spread = np.linalg.norm(test.states[0] - test.states[0].mean(0), axis=0)
-    middle = [NODES // 2, NODES + NODES // 2]
-    assert np.all(error[middle] < 0.2 * spread[middle])
-    with pytest.raises(ValueError, match="prescribed"):
-        model.forecast(test.states[0, 0], test.times, samples=3)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import spenn
 from spenn.generic import without
 from spenn.systems import CHEMICAL_MOTOR, SYSTEMS, simulate
 
@@ -103,3 +104,13 @@ def test_references_differ_by_the_error_of_the_midpoint_rule(references):
     error = np.abs(paper - converged).mean((0, 1))
     assert 1e-3 < error[0] < 6e-3 and 5e-3 < error[1] < 3e-2
     assert np.all(error[3:] < 3e-4)
+
+
+def test_a_short_training_learns_the_motor(references):
+    config = spenn.FitConfig(width=16, steps=1000, batch=512, races=1)
+    train, test = references["converged"].split(10, 2)
+    model = spenn.fit_deterministic(train, 0, config)
+    states, truth = (a[:, ::50].reshape(-1, 6) for a in (test.states, test.derivatives))
+    rates = jax.vmap(lambda x: model.velocity(x, jnp.zeros(0)))(jnp.asarray(states))
+    error = np.sqrt(np.mean((rates - truth) ** 2, 0))
+    assert np.all(error < 0.3 * truth.std(0))
