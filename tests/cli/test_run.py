@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -170,6 +171,8 @@ def test_interrupt_leaves_nothing_behind(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
+        # Whoever started the tests in the background has told all of them to ignore Ctrl-C.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     while not folder.exists() and time.monotonic() < deadline:
