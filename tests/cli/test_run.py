@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 import tomllib
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -165,14 +164,15 @@ def test_help_has_an_example_and_does_not_wait_for_jax():
 def test_interrupt_leaves_nothing_behind(tmp_path):
     folder = tmp_path / "run"
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    # Processes that a shell starts in the background ignore Ctrl-C, and so do their children.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    program = [sys.executable, "-c", listen + "from spenn import cli; cli.main()"]
     process = subprocess.Popen(
-        [*SPENN, "run", "oscillator", "--out", str(folder)],
+        [*program, "run", "oscillator", "--out", str(folder)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
-        # Whoever started the tests in the background has told all of them to ignore Ctrl-C.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     while not folder.exists() and time.monotonic() < deadline:
