@@ -16,7 +16,7 @@ class FitConfig:
     **Epinet.** `index` distribution and its `dimension`; width, depth, steps, batch and rate as
     above; `mean_weight`, how much more the mean over realisations counts than each of them does;
     `prior_scale`, the relative size of the perturbations before training, or `None` to find it on
-    held-out trajectories, a share `validation` of those given; `centred` indices for all blocks but
+    trajectories, of which a share `validation` is held out; `centred` indices for all blocks but
     dissipation.
     """
 

@@ -152,7 +152,7 @@ def _manifest(path: Path, content: bytes):
 def _physics(path: Path, manifest, physics: Physics | None) -> Physics:
     needed = [name for name, parts in manifest["known"].items() if "known" in parts]
     learned = tuple(name for name, parts in manifest["known"].items() if "learned" in parts)
-    bar = manifest["bar"]
+    bar = manifest.get("bar")
     domain = Point() if bar is None else Bar.of(bar["cells"], 1.0, 1.0, bar["internal_variables"])
     if physics is None and not needed:
         return Physics(learned=learned, domain=domain)

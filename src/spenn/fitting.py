@@ -9,7 +9,7 @@ import numpy as np
 from .config import FitConfig
 from .data import Trajectories, concatenate
 from .epinet import INDICES
-from .forecast import evaluate, free_entries
+from .forecast import evaluate
 from .generic import Deterministic
 from .model import Model
 from .training import (
@@ -100,7 +100,7 @@ def add_uncertainty(
         return at(config.prior_scale)
 
     judged = judges(learning, validation)
-    free = free_entries(base.method, judged)
+    free = base.blocks.domain.free(judged.states.shape[-1])
 
     def factor(model):
         indices = model.draw(VALIDATION_SAMPLES, seed)

@@ -13,7 +13,7 @@ from .calibrate import Conformal
 from .config import FitConfig
 from .data import Trajectories
 from .epinet import SPENN
-from .forecast import Diverged, driving, ensemble, evaluate, find_diverged, free_entries
+from .forecast import Diverged, driving, ensemble, evaluate, find_diverged
 from .generic import AbstractMethod, Blocks, Coordinates, Deterministic
 
 
@@ -136,7 +136,7 @@ class Model:
         """Calibrate forecasts on trajectories that were not used for training."""
         indices = self.draw(samples, seed)
         summary = evaluate(self.method, self.coordinates, data, indices).summary
-        free = free_entries(self.method, data)
+        free = self.method.domain.free(data.states.shape[-1])
         truth = jnp.asarray(data.states[:, 1:, free], float)
         conformal = Conformal.fit(jnp.asarray(summary.mean), jnp.asarray(summary.std), truth)
         return replace(self, calibration=Calibration(data.times, conformal))
@@ -168,7 +168,7 @@ class Model:
                 f"all samples diverged, the first at record {min(d.step for d in diverged)}."
             )
         states = np.asarray(chunk.states[0])[keep]
-        free = np.setdiff1d(np.arange(x0.size), self.method.domain.prescribed)
+        free = self.method.domain.free(x0.size)
         return Forecast(
             times, self.names, states, np.asarray(indices)[keep], diverged, self.calibration, free
         )

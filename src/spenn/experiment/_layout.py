@@ -21,7 +21,7 @@ class Layout:
     def of(cls, names: tuple[str, ...], domain: AbstractDomain) -> "Layout":
         """Layout of states with these variables on a domain."""
         size = domain.size(len(names))
-        free = np.setdiff1d(np.arange(size), domain.prescribed)
+        free = domain.free(size)
         return cls(names, free, domain.variables(size)[free])
 
     @property

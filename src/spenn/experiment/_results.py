@@ -88,7 +88,8 @@ def _correlations(layout: Layout, error, spread):
 def laws(summary: Summary, diverged: tuple[Diverged, ...]) -> dict:
     """The audit over every step of every sample.
 
-    Energy is in units of its range over the rollouts: its scale and origin are not observable.
+    Energy and entropy are in units of their range over the rollouts, as their scale and origin are
+    not observable, and rates per unit of the model's time, in which motion is of order one.
     """
     audit = summary.audit
     energy = float(audit.energy_high.max() - audit.energy_low.min())

@@ -10,5 +10,4 @@ from ._summary import Evaluation as Evaluation
 from ._summary import Summary as Summary
 from ._summary import evaluate as evaluate
 from ._summary import find_diverged as find_diverged
-from ._summary import free_entries as free_entries
 from ._summary import rehearse as rehearse

@@ -54,8 +54,8 @@ def ensemble(
     def roll(start):
         chosen = range(start, min(start + size, len(initial)))
         # A short last chunk is filled up, so that one compilation serves all chunks.
-        start, moving = _chosen((scaled, drive), np.resize(chosen, size))
-        states, laws = _roll(method, coordinates, start, moving, steps, indices)
+        initials, drives = _chosen((scaled, drive), np.resize(chosen, size))
+        states, laws = _roll(method, coordinates, initials, drives, steps, indices)
         if (length := len(chosen)) < size:
             states, laws = jax.tree.map(lambda a, n=length: a[:n], (states, laws))
         return jax.block_until_ready(Chunk(chosen, states, laws))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from ..calibrate import crps, energy_score, rank_histogram, raw_coverage
 from ..data import Trajectories
@@ -81,7 +81,7 @@ def evaluate(
     diverge are left out of the summaries and listed.
     """
     summaries, diverged, kept = [], [], None
-    levels, free = jnp.asarray(LEVELS), free_entries(method, data)
+    levels, free = jnp.asarray(LEVELS), method.domain.free(data.states.shape[-1])
     drive = driving(method.domain, coordinates, data)
     for chosen, states, laws in ensemble(
         method, coordinates, data.states[:, 0], data.times, indices, drive
@@ -117,13 +117,8 @@ def rehearse(
         method, coordinates, data.states[:, 0], data.times, indices, drive
     )
     truth = jnp.asarray(data.states[chosen.start : chosen.stop], float)
-    free = free_entries(method, data)
+    free = method.domain.free(data.states.shape[-1])
     summarise_many.lower(states, laws, truth, jnp.asarray(LEVELS), free).compile()
-
-
-def free_entries(method: AbstractMethod, data: Trajectories) -> Int[np.ndarray, " free"]:
-    """Entries of a state that are forecast: all that the domain does not prescribe."""
-    return np.setdiff1d(np.arange(data.states.shape[-1]), method.domain.prescribed)
 
 
 def find_diverged(states: Float[Array, "trajectory sample time d"], chosen: range):

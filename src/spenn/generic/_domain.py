@@ -50,6 +50,10 @@ class AbstractDomain(eqx.Module):
         """Entries of a state that are imposed from outside, such as moving ends."""
         return ()
 
+    def free(self, size: int) -> np.ndarray:
+        """Entries of a state with `size` entries that are forecast: all that are not prescribed."""
+        return np.setdiff1d(np.arange(size), self.prescribed)
+
     @abc.abstractmethod
     def size(self, variables: int) -> int:
         """Number of entries of a state of so many variables."""

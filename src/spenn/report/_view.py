@@ -34,7 +34,7 @@ class MethodView:
     rl2e: np.ndarray
     """(trajectory, variable): relative L2 error of the mean; not finite where it diverged."""
     energy_rate: np.ndarray | None = None
-    """(3, time): 2.5 %, 50 % and 97.5 % quantiles over samples of dE/dt, in energy range / time."""
+    """(3, time): 2.5 %, 50 % and 97.5 % quantiles over samples of dE/dt, per model time."""
     entropy_rate_min: np.ndarray | None = None
     """(time,): minimum over samples of dS/dt."""
     lower: np.ndarray | None = None

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..generic import Bar
 from ..integrate import Drive, audited_rollout
-from ._system import SUBSTEPS, System
+from ._system import SUBSTEPS, System, paper_figures
 
 DENSITY, MODULUS, VISCOSITY, YIELD, HEAT = 7800.0, 210e9, 8e9, 250e6, 1000.0
 LENGTH, CELLS, TEMPERATURE = 0.2, 29, 298.0
@@ -133,14 +133,6 @@ def _draw_outside(rng: np.random.Generator, n: int) -> np.ndarray:
 NAMES = ("u", "p", "eps_vp", "theta")
 
 
-def _figures(seconds, energy_score, *crps):
-    return {
-        "seconds": {"total": seconds},
-        "energy_score": energy_score,
-        "crps": dict(zip(NAMES, crps, strict=True)),
-    }
-
-
 VISCOPLASTIC = System(
     name="viscoplastic",
     title="Viscoplastic bar",
@@ -163,11 +155,14 @@ VISCOPLASTIC = System(
     time_label="time t (s)",
     domain=_domain,
     integrate=_integrate,
-    paper={
-        "deep-ensemble": _figures(7.5e4, 1.0e5, 1.1e-6, 9.0e2, 7.5e-9, 1.9e-2),
-        "mc-dropout": _figures(2.3e3, 3.0e5, 3.3e-6, 2.4e3, 1.2e-7, 3.6e-1),
-        "spenn-half-normal": _figures(1.0e3, 6.6e4, 7.4e-7, 5.7e2, 3.8e-8, 7.1e-2),
-        "spenn-uniform": _figures(1.0e3, 4.8e4, 4.8e-7, 3.9e2, 8.5e-8, 2.2e-1),
-        "spenn-exponential": _figures(1.0e3, 4.8e4, 2.4e-7, 3.8e2, 3.8e-8, 1.1e-1),
-    },
+    paper=paper_figures(
+        NAMES,
+        {
+            "deep-ensemble": (7.5e4, 1.0e5, 1.1e-6, 9.0e2, 7.5e-9, 1.9e-2),
+            "mc-dropout": (2.3e3, 3.0e5, 3.3e-6, 2.4e3, 1.2e-7, 3.6e-1),
+            "spenn-half-normal": (1.0e3, 6.6e4, 7.4e-7, 5.7e2, 3.8e-8, 7.1e-2),
+            "spenn-uniform": (1.0e3, 4.8e4, 4.8e-7, 3.9e2, 8.5e-8, 2.2e-1),
+            "spenn-exponential": (1.0e3, 4.8e4, 2.4e-7, 3.8e2, 3.8e-8, 1.1e-1),
+        },
+    ),
 )

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._system import System
+from ._system import System, paper_figures
 
 MASS, AREA, REST, STIFFNESS, RATE = 0.8, 1.0, 2.0, 31.6, 2.0
 ATTRACTION = np.array([[0.1, 0.1, 0.1], [0.1, 0.1, 0.1], [0.1, 0.1, 20.0]])
@@ -72,14 +72,6 @@ def _draw_outside(rng: np.random.Generator, n: int) -> np.ndarray:
     return _states(rng, REST + side * rng.uniform(0.9, 1.1, n), 1.3, 1.5)
 
 
-def _figures(seconds, energy_score, *crps):
-    return {
-        "seconds": {"total": seconds},
-        "energy_score": energy_score,
-        "crps": dict(zip(NAMES, crps, strict=True)),
-    }
-
-
 NAMES = ("q", "p", "eps", "n1", "n2", "n3")
 CHEMICAL_MOTOR = System(
     name="chemical-motor",
@@ -102,11 +94,14 @@ CHEMICAL_MOTOR = System(
     dt=0.01,
     records=1000,
     split=(140, 50, 30),
-    paper={
-        "deep-ensemble": _figures(1.5e4, 8.2e-1, 3.5e-3, 1.8e-2, 8.1e-3, 6.0e-4, 6.3e-4, 6.8e-4),
-        "mc-dropout": _figures(4.4e2, 1.6e1, 7.4e-2, 3.7e-1, 8.7e-2, 6.4e-3, 4.7e-3, 1.3e-2),
-        "spenn-half-normal": _figures(3.2e2, 2.0, 7.5e-3, 3.8e-2, 2.5e-2, 2.0e-3, 1.6e-3, 1.8e-3),
-        "spenn-uniform": _figures(2.7e2, 6.0, 2.1e-2, 1.0e-1, 8.6e-2, 5.7e-3, 5.6e-3, 7.1e-3),
-        "spenn-exponential": _figures(3.1e2, 2.7, 1.1e-2, 5.4e-2, 3.1e-2, 2.3e-3, 2.0e-3, 2.2e-3),
-    },
+    paper=paper_figures(
+        NAMES,
+        {
+            "deep-ensemble": (1.5e4, 8.2e-1, 3.5e-3, 1.8e-2, 8.1e-3, 6.0e-4, 6.3e-4, 6.8e-4),
+            "mc-dropout": (4.4e2, 1.6e1, 7.4e-2, 3.7e-1, 8.7e-2, 6.4e-3, 4.7e-3, 1.3e-2),
+            "spenn-half-normal": (3.2e2, 2.0, 7.5e-3, 3.8e-2, 2.5e-2, 2.0e-3, 1.6e-3, 1.8e-3),
+            "spenn-uniform": (2.7e2, 6.0, 2.1e-2, 1.0e-1, 8.6e-2, 5.7e-3, 5.6e-3, 7.1e-3),
+            "spenn-exponential": (3.1e2, 2.7, 1.1e-2, 5.4e-2, 3.1e-2, 2.3e-3, 2.0e-3, 2.2e-3),
+        },
+    ),
 )

@@ -11,7 +11,7 @@ and so  dq/dt = p/m,  dp/dt = -k q - gamma p/m,  d(eps)/dt = gamma (p/m)^2.
 import jax.numpy as jnp
 import numpy as np
 
-from ._system import System
+from ._system import System, paper_figures
 
 MASS, STIFFNESS, DAMPING, TEMPERATURE = 1.0, 1.2, 0.4, 1.0
 
@@ -46,18 +46,11 @@ def _draw_outside(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.concatenate([size, np.zeros((n, 1))], 1)
 
 
-def _figures(seconds, energy_score, *crps):
-    return {
-        "seconds": {"total": seconds},
-        "energy_score": energy_score,
-        "crps": dict(zip(("q", "p", "eps"), crps, strict=True)),
-    }
-
-
+NAMES = ("q", "p", "eps")
 OSCILLATOR = System(
     name="oscillator",
     title="Harmonic oscillator in a heat bath",
-    names=("q", "p", "eps"),
+    names=NAMES,
     labels=("position q", "momentum p", "bath energy ε"),
     energy=energy,
     entropy=entropy,
@@ -68,11 +61,14 @@ OSCILLATOR = System(
     dt=0.015,
     records=1000,
     split=(60, 50, 40),
-    paper={
-        "deep-ensemble": _figures(9.1e3, 6.8e-2, 1.1e-3, 9.3e-4, 5.1e-4),
-        "mc-dropout": _figures(2.3e2, 7.0e-1, 1.2e-2, 1.3e-2, 4.5e-3),
-        "spenn-half-normal": _figures(1.2e2, 2.4e-1, 4.1e-3, 3.8e-3, 3.0e-3),
-        "spenn-uniform": _figures(1.3e2, 4.9e-1, 7.4e-3, 7.4e-3, 7.8e-3),
-        "spenn-exponential": _figures(1.3e2, 3.2e-1, 4.2e-3, 4.3e-3, 5.9e-3),
-    },
+    paper=paper_figures(
+        NAMES,
+        {
+            "deep-ensemble": (9.1e3, 6.8e-2, 1.1e-3, 9.3e-4, 5.1e-4),
+            "mc-dropout": (2.3e2, 7.0e-1, 1.2e-2, 1.3e-2, 4.5e-3),
+            "spenn-half-normal": (1.2e2, 2.4e-1, 4.1e-3, 3.8e-3, 3.0e-3),
+            "spenn-uniform": (1.3e2, 4.9e-1, 7.4e-3, 7.4e-3, 7.8e-3),
+            "spenn-exponential": (1.3e2, 3.2e-1, 4.2e-3, 4.3e-3, 5.9e-3),
+        },
+    ),
 )

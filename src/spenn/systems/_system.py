@@ -72,6 +72,18 @@ class System:
         )
 
 
+def paper_figures(names: tuple[str, ...], rows: Mapping[str, tuple[float, ...]]) -> dict:
+    """The paper's table in the layout of our results: method to seconds, energy score, CRPS."""
+    return {
+        method: {
+            "seconds": {"total": seconds},
+            "energy_score": energy_score,
+            "crps": dict(zip(names, crps, strict=True)),
+        }
+        for method, (seconds, energy_score, *crps) in rows.items()
+    }
+
+
 def simulate(system: System, cases: np.ndarray, reference: str = "paper") -> Trajectories:
     """Reference trajectories of cases (trajectory, number), in float64 on the CPU.
 

@@ -43,8 +43,8 @@ def draw_laws(view: RunView) -> Figure:
         _draw_energy(left, view, method, scales.get(method.name, (0.0, 0.0)), colour)
         _draw_entropy(right, view, method, limits, colour)
         _name(left, method.name, _shade(colour))
-    _head(axes[0, 0], "Energy rate (energy range / time)")
-    _head(axes[0, 1], "Smallest entropy rate (entropy / time)")
+    _head(axes[0, 0], "Energy rate (energy range / model time)")
+    _head(axes[0, 1], "Smallest entropy rate (entropy / model time)")
     axes[0, 0].set_xlim(view.times[0], view.times[-1])
     axes[0, 0].xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     for ax in axes[-1]:
