@@ -209,3 +209,11 @@ def test_householder_is_orthonormal_where_a_rank_is_lost(rank):
     basis = householder(jnp.asarray(stack))
     gram = np.einsum("gki,gkj->gij", basis, basis)
     np.testing.assert_allclose(gram, np.broadcast_to(np.eye(6), gram.shape), atol=2e-6)
+
+
+def test_householder_is_orthonormal_where_a_column_is_almost_a_copy():
+    """What is left of the copy has a square too small to divide by, where it is not zero."""
+    stack = np.eye(6, dtype=np.float32)
+    stack[:, 3] = stack[:, 0] + 1e-20 * np.array([0, 0, 0, 0, 1, 2])
+    basis = np.asarray(householder(jnp.asarray(stack)[None]))[0]
+    np.testing.assert_allclose(basis.T @ basis, np.eye(6), atol=2e-6)

@@ -186,18 +186,22 @@ def householder(stack: Float[Array, "g n n"]) -> Float[Array, "g n n"]:
     """The factor `Q` of `Q R` for a stack of matrices: orthonormal also where a rank is lost."""
     n = stack.shape[-1]
     rows = jnp.arange(n)
-    largest = jnp.max(jnp.abs(stack), -2, keepdims=True)
-    # The length of a column does not change the basis, but the square of a small one is zero.
-    stack = stack / jnp.where(largest > 0, largest, 1)
+
+    def unit(vectors):
+        # By the largest entry first: the square of a small number is zero, or so small that one
+        # over it is infinite.
+        largest = jnp.max(jnp.abs(vectors), -1, keepdims=True)
+        vectors = vectors / jnp.where(largest > 0, largest, 1)
+        length = jnp.sqrt(jnp.sum(vectors**2, -1, keepdims=True))
+        return vectors / jnp.where(length > 0, length, 1)
 
     def reflect(k, carry):
         r, q = carry
-        column = jnp.where(rows >= k, r[:, :, k], 0)
-        length = jnp.sqrt(jnp.sum(column**2, -1, keepdims=True))
+        column = unit(jnp.where(rows >= k, r[:, :, k], 0))
         sign = jnp.where(column[:, k, None] < 0, -1, 1)
-        mirror = column + jnp.where(rows == k, sign * length, 0)
-        size = jnp.sum(mirror**2, -1, keepdims=True)
-        mirror = mirror * jnp.sqrt(jnp.where(size > 0, 2 / jnp.where(size > 0, size, 1), 0))
+        # A column of zeros makes no mirror: it stays as it is.
+        mirror = unit(column + jnp.where(rows == k, sign * jnp.any(column, -1, keepdims=True), 0))
+        mirror = mirror * 2**0.5
         r = r - mirror[:, :, None] * jnp.sum(mirror[:, :, None] * r, 1, keepdims=True)
         q = q - jnp.sum(q * mirror[:, None, :], 2, keepdims=True) * mirror[:, None, :]
         return r, q
