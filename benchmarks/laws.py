@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from spenn.epinet import HalfNormal, attach
+from spenn.epinet import HalfNormal, Shape, attach
 from spenn.generic import Coordinates, irreversible, rows_without, without
 from spenn.training import Physics
 
@@ -63,7 +63,7 @@ def audit(size: int, networks: int) -> jax.Array:
     for seed in range(networks):
         key = jax.random.key(seed)
         base = Physics().blocks(Coordinates.identity(size), size, 20, 2, key=key)
-        model = attach(base, HalfNormal(), dimension=5, width=5, depth=1, amplitude=0.3, key=key)
+        model = attach(base, HalfNormal(), Shape(5, 5, 5, 1), amplitude=0.3, key=key)
         model = jax.tree.map(lambda a: 1.5 * a if eqx.is_inexact_array(a) else a, model)
         out = jnp.maximum(out, worst(model, key))
     return out / jnp.finfo(out.dtype).eps

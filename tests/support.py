@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from spenn.epinet import INDICES, attach
+from spenn.epinet import INDICES, Shape, attach
 from spenn.experiment import RunConfig
 from spenn.generic import (
     Blocks,
@@ -85,9 +85,7 @@ def random_spenn(
         return attach(
             _blocks(size, width, depth),
             INDICES[law](),
-            dimension=dimension,
-            width=5,
-            depth=1,
+            Shape(dimension, 5, 5, 1),
             amplitude=1.0,
             centred=centred,
             key=jax.random.key(1),
@@ -163,6 +161,7 @@ def tiny(name, system):
         config.fit,
         width=10,
         epinet_width=4,
+        prior_width=4,
         dimension=3,
         steps=300,
         batch=128,

@@ -14,10 +14,10 @@ class FitConfig:
     the squared speed with a floor of `speed_floor` of its root mean square.
 
     **Epinet.** `index` distribution and its `dimension`; width, depth, steps, batch and rate as
-    above; `mean_weight`, how much more the mean over realisations counts than each of them does;
-    `prior_scale`, the relative size of the perturbations before training, or `None` to find it on
-    trajectories, of which a share `validation` is held out; `centred` indices for all blocks but
-    dissipation.
+    above, and the `prior_width` of the fixed networks; `mean_weight`, how much more the mean over
+    realisations counts than each of them does; `prior_scale`, the relative size of the
+    perturbations before training, or `None` to find it on trajectories, of which a share
+    `validation` is held out; `centred` indices for all blocks but dissipation.
     """
 
     width: int = 30
@@ -28,15 +28,16 @@ class FitConfig:
     races: int = 4
     race_steps: int = 300
     component_exponent: float = 0.75
-    speed_floor: float = 0.25
+    speed_floor: float = 0.1
     index: str = "half-normal"
     dimension: int = 5
-    epinet_width: int = 10
+    epinet_width: int = 40
+    prior_width: int = 10
     epinet_depth: int = 1
     epinet_steps: int = 1000
     epinet_batch: int = 2048
     epinet_learning_rate: float = 1e-2
-    mean_weight: float = 30.0
+    mean_weight: float = 10.0
     prior_scale: float | None = None
     centred: bool = True
-    validation: float = 0.15
+    validation: float = 0.05

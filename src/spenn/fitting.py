@@ -26,6 +26,7 @@ from .training import (
 
 Report = Callable[[str, int, float], None]
 VALIDATION_SAMPLES = 25
+JUDGES, FEWEST_JUDGES = 27, 8
 DEFAULT = FitConfig()
 ALL_LEARNED = Physics()
 
@@ -99,8 +100,9 @@ def add_uncertainty(
     if config.prior_scale is not None:
         return at(config.prior_scale)
 
-    judged = judges(learning, validation)
-    free = base.blocks.domain.free(judged.states.shape[-1])
+    domain = base.blocks.domain
+    judged = judges(learning, validation, domain.cells)
+    free = domain.free(judged.states.shape[-1])
 
     def factor(model):
         indices = model.draw(VALIDATION_SAMPLES, seed)
@@ -119,13 +121,14 @@ def add_uncertainty(
     return model.with_prior_scale(limited(model.prior_scale * change))
 
 
-def judges(learning: Trajectories, validation: Trajectories) -> Trajectories:
+def judges(learning: Trajectories, validation: Trajectories, cells: int) -> Trajectories:
     """What the amplitude is found on: all that was held out, then some that was learned from.
 
-    Held-out trajectories tell of overfitting. As they are few, they may happen to be easy ones;
-    twice as many of the others guard against that.
+    Held-out trajectories tell of overfitting. As they are few, they may happen to be easy ones; the
+    others guard against that. A trajectory of many cells tells as much as several.
     """
-    return concatenate(validation, learning[: 2 * len(validation)])
+    number = max(JUDGES // cells, FEWEST_JUDGES)
+    return concatenate(validation, learning[: max(0, number - len(validation))])
 
 
 def hold_out(

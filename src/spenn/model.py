@@ -13,7 +13,7 @@ from .calibrate import Conformal
 from .config import FitConfig
 from .data import Trajectories
 from .epinet import SPENN
-from .forecast import Diverged, driving, ensemble, evaluate, find_diverged
+from .forecast import Diverged, driving, ensemble, evaluate, find_diverged, spread
 from .generic import AbstractMethod, Blocks, Coordinates, Deterministic
 
 
@@ -70,7 +70,8 @@ class Forecast:
             )
         forecast = np.s_[1:, self.free]
         calibrated = getattr(self.calibration.conformal, kind)
-        bounds = calibrated(self.mean[forecast], self.std[forecast], level)
+        samples = self.samples[:, *forecast]
+        bounds = calibrated(samples.mean(0), spread(samples), level)
         # What is given, as the initial state, has an interval without width.
         lower, upper = self.mean.copy(), self.mean.copy()
         lower[forecast], upper[forecast] = (np.asarray(b) for b in bounds)

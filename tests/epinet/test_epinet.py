@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from spenn.epinet import INDICES, attach
+from spenn.epinet import INDICES, Shape, attach
 from spenn.generic import Blocks, Coordinates, Generic, KnownPotential
 from support import random_blocks, random_spenn
 
@@ -58,9 +58,7 @@ class TestBranches:
         model = attach(
             random_blocks(SIZE),
             INDICES["uniform"](),
-            dimension=DIMENSION,
-            width=5,
-            depth=1,
+            Shape(DIMENSION, 5, 5, 1),
             amplitude=0.1,
             key=jax.random.key(0),
         )
@@ -126,9 +124,7 @@ class TestRealisations:
         model = attach(
             base,
             INDICES["uniform"](),
-            dimension=2,
-            width=3,
-            depth=1,
+            Shape(2, 3, 3, 1),
             amplitude=1.0,
             key=jax.random.key(0),
         )

@@ -5,11 +5,13 @@ from ._epinet import Epinet as Epinet
 from ._epinet import GlobalEpinet as GlobalEpinet
 from ._epinet import PerturbedMLP as PerturbedMLP
 from ._epinet import PerturbedPICNN as PerturbedPICNN
+from ._epinet import Shape as Shape
 from ._index import INDICES as INDICES
 from ._index import AbstractIndex as AbstractIndex
 from ._index import Exponential as Exponential
 from ._index import HalfNormal as HalfNormal
 from ._index import Uniform as Uniform
+from ._priors import CONVEX_SHARE as CONVEX_SHARE
 from ._priors import scale_priors as scale_priors
 from ._spenn import SPENN as SPENN
 from ._spenn import Epinets as Epinets

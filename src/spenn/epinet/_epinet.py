@@ -12,6 +12,8 @@ The amplitude `w` multiplies both branches. This is the paper's `learn + w * pri
 learnable branch measured in units of `w`; it makes `w` a knob that can be turned after training.
 """
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -29,6 +31,15 @@ from ..networks import (
 Index = Float[Array, " k"]
 
 
+class Shape(NamedTuple):
+    """Components of the index, widths of the learnable and of each prior network, their depth."""
+
+    dimension: int
+    width: int
+    prior_width: int
+    depth: int
+
+
 class Epinet(eqx.Module):
     """Perturbs an MLP by signed combinations of MLPs that read its last hidden layer and its input.
 
@@ -40,19 +51,25 @@ class Epinet(eqx.Module):
     prior: MLP
     unit: Float[Array, ""]
 
-    def __init__(self, base: MLP, dimension: int, width: int, depth: int, *, key: PRNGKeyArray):
-        """Attach an epinet for an index of `dimension` components to a network."""
+    def __init__(self, in_size: int, out_size: int, shape: Shape, *, key: PRNGKeyArray):
+        """Build an epinet that reads `in_size` features."""
+        dimension, width, prior_width, depth = shape
         learn_key, *prior_keys = split(key, dimension + 1)
-        out_size, base_width = base.readout.weight.shape
-        in_size = base_width + base.layers[0].weight.shape[1]
         # The learnable readout starts at zero: training starts from the prior alone.
         self.learn = MLP(
             in_size + dimension, dimension * out_size, width, depth, readout_gain=0.0, key=learn_key
         )
         self.prior = parallel_mlps(
-            [MLP(in_size, out_size, width, depth, key=k) for k in prior_keys]
+            [MLP(in_size, out_size, prior_width, depth, key=k) for k in prior_keys]
         )
         self.unit = jnp.ones(())
+
+    @classmethod
+    def of(cls, base: MLP, shape: Shape, *, key: PRNGKeyArray) -> "Epinet":
+        """The epinet of an MLP: it reads the last hidden layer and the input."""
+        out_size, base_width = base.readout.weight.shape
+        in_size = base_width + base.layers[0].weight.shape[1]
+        return cls(in_size, out_size, shape, key=key)
 
     def __call__(
         self, features: Float[Array, " features"], coefficients: Index
@@ -83,24 +100,27 @@ class PerturbedMLP(eqx.Module):
 class ConvexEpinet(eqx.Module):
     """Perturbs a PICNN by non-negative combinations of PICNNs, and by a positive gain on itself.
 
-    Convex terms with `z >= 0` can only add dissipation. The gain `exp(w g . z)` on the base,
-    convex for every `g`, lets a realisation dissipate less as well as more.
+    Convex terms with `z >= 0` can only add dissipation, and add it where the base has none. The
+    gain `exp(w (c . g(x) + z . g))` on the base is free of that: convex for every `g`, it lets a
+    realisation dissipate less as well as more, at every state, and nowhere else than the base does.
     """
 
     learn: PICNN
     prior: PICNN
-    gain: Index
     unit: Float[Array, ""]
+    local_gain: Epinet
+    gain: Index
 
-    def __init__(self, base: PICNN, dimension: int, width: int, depth: int, *, key: PRNGKeyArray):
-        """Attach an epinet for an index of `dimension` components to a network."""
-        learn_key, *prior_keys = split(key, dimension + 1)
-        state_size = base.layers[0].shift.weight.shape[1]
+    def __init__(self, base: PICNN, shape: Shape, *, key: PRNGKeyArray):
+        """Build an epinet for a network."""
+        dimension, width, prior_width, depth = shape
+        learn_key, gain_key, *prior_keys = split(key, dimension + 2)
         convex_size = base.layers[0].slopes.weight.shape[1]
+        condition_size = base.mix_gate.weight.shape[1] + base.layers[0].shift.weight.shape[1]
 
-        def network(extra, out_size, gain, key):
+        def network(extra, out_size, width, gain, key):
             return PICNN(
-                base.mix_gate.weight.shape[1] + state_size + extra,
+                condition_size + extra,
                 convex_size,
                 out_size,
                 width,
@@ -110,10 +130,11 @@ class ConvexEpinet(eqx.Module):
                 key=key,
             )
 
-        self.learn = network(dimension, dimension, 1e-3, learn_key)
-        self.prior = parallel_picnns([network(0, 1, 1.0, k) for k in prior_keys])
-        self.gain = jnp.zeros(dimension)
+        self.learn = network(dimension, dimension, width, 1e-3, learn_key)
+        self.prior = parallel_picnns([network(0, 1, prior_width, 1.0, k) for k in prior_keys])
         self.unit = jnp.ones(())
+        self.local_gain = Epinet(condition_size, 1, shape, key=gain_key)
+        self.gain = jnp.zeros(dimension)
 
     def __call__(
         self,
@@ -134,6 +155,7 @@ class PerturbedPICNN(eqx.Module):
     base: PICNN
     epinet: ConvexEpinet
     index: Index
+    coefficients: Index
     amplitude: Float[Array, ""]
 
     def __call__(self, x: Float[Array, " in"], y: Float[Array, " convex"]) -> Float[Array, " 1"]:
@@ -141,7 +163,9 @@ class PerturbedPICNN(eqx.Module):
         features = self.base.features(x, y)
         condition = jnp.concatenate([features.condition, x])
         shift = self.epinet(condition, y, features.convex, self.index)
-        gain = jnp.exp(self.amplitude * jnp.sum(self.epinet.gain * self.index))
+        exponent = self.epinet.local_gain(condition, self.coefficients)
+        exponent = exponent + jnp.sum(self.epinet.gain * self.index)
+        gain = jnp.exp(self.amplitude * exponent)
         return gain * self.base.readout(features) + self.amplitude * shift
 
 

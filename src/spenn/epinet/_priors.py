@@ -17,6 +17,10 @@ from ..networks import MLP, PICNN, Linear
 from ._epinet import ConvexEpinet, Epinet, GlobalEpinet
 from ._spenn import SPENN, PoissonEpinet
 
+# Convex priors can only add dissipation, also where there is none: a bias, hence a small one. The
+# gain on the base, which has no bias, is what dissipation is perturbed by.
+CONVEX_SHARE = 0.02
+
 
 def scale_priors(model: SPENN, states: Float[Array, "n d"]) -> SPENN:
     """Scale all prior branches of a freshly attached model to their blocks."""
@@ -79,20 +83,34 @@ def _scale_slope(part: LearnedDissipation, epinet: ConvexEpinet, states, forces)
 
     def prior(x, y):
         features = network.features(x, y)
-        condition = jnp.concatenate([features.condition, x])
-        return epinet.prior(condition, jnp.tile(y, epinet.gain.size), features.convex)
+        return epinet.prior(_condition(features, x), jnp.tile(y, epinet.gain.size), features.convex)
 
     def slope_difference(function):
         slope = jax.vmap(jax.jacrev(function, 1))
         return slope(states, forces) - slope(states, jnp.zeros_like(forces))
 
     base_slope, prior_slopes = slope_difference(network), slope_difference(prior)
-    unit, sizes = _rms(base_slope), _rms(prior_slopes, (0, 2))
+    size, sizes = _rms(base_slope), _rms(prior_slopes, (0, 2))
     # Take out of each prior what it has in common with the base: on average a realisation then
     # dissipates as much as the base does.
-    share = jnp.mean(prior_slopes * base_slope, (0, 2)) / (sizes * unit)
+    common = jnp.mean(prior_slopes * base_slope, (0, 2)) / (sizes * size)
     root = epinet.prior.mix.root / jnp.sqrt(sizes)[:, None]
-    return eqx.tree_at(lambda e: (e.prior.mix.root, e.unit, e.gain), epinet, (root, unit, -share))
+    conditions = jax.vmap(lambda x, y: _condition(network.features(x, y), x))(states, forces)
+    gains = _rms(jax.vmap(epinet.local_gain.prior)(conditions), 0)
+    return eqx.tree_at(
+        lambda e: (e.prior.mix.root, e.unit, e.local_gain, e.gain),
+        epinet,
+        (
+            root,
+            CONVEX_SHARE * size,
+            _set(epinet.local_gain, jnp.ones(()), gains),
+            -CONVEX_SHARE * common,
+        ),
+    )
+
+
+def _condition(features, x):
+    return jnp.concatenate([features.condition, x])
 
 
 def _features(network: MLP, x):

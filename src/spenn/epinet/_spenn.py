@@ -25,6 +25,7 @@ from ._epinet import (
     Index,
     PerturbedMLP,
     PerturbedPICNN,
+    Shape,
 )
 from ._index import AbstractIndex
 
@@ -101,7 +102,9 @@ def _perturb(part, epinet, index, centred, amplitude):
             network = PerturbedMLP(part.network, epinet.network, centred, amplitude)
             return LearnedPoisson(network, part.tensor + amplitude * epinet.tensor(centred))
         case LearnedDissipation(), ConvexEpinet():
-            return LearnedDissipation(PerturbedPICNN(part.network, epinet, index, amplitude))
+            return LearnedDissipation(
+                PerturbedPICNN(part.network, epinet, index, centred, amplitude)
+            )
         case _:
             raise TypeError(f"no {type(epinet).__name__} fits a {type(part).__name__}.")
 
@@ -109,10 +112,8 @@ def _perturb(part, epinet, index, centred, amplitude):
 def attach(
     base: Blocks,
     law: AbstractIndex,
+    shape: Shape,
     *,
-    dimension: int,
-    width: int,
-    depth: int,
     amplitude: Float[ArrayLike, ""],
     centred: bool = True,
     key: PRNGKeyArray,
@@ -122,15 +123,15 @@ def attach(
     def epinet(part, key):
         match part:
             case LearnedPotential():
-                return Epinet(part.network, dimension, width, depth, key=key)
+                return Epinet.of(part.network, shape, key=key)
             case LearnedPoisson():
                 network_key, tensor_key = split(key, 2)
                 return PoissonEpinet(
-                    Epinet(part.network, dimension, width, depth, key=network_key),
-                    GlobalEpinet(part.tensor, dimension, key=tensor_key),
+                    Epinet.of(part.network, shape, key=network_key),
+                    GlobalEpinet(part.tensor, shape.dimension, key=tensor_key),
                 )
             case LearnedDissipation():
-                return ConvexEpinet(part.network, dimension, width, depth, key=key)
+                return ConvexEpinet(part.network, shape, key=key)
             case _:
                 return None
 
@@ -141,7 +142,7 @@ def attach(
             for name, k in zip(BLOCKS, keys, strict=True)
         )
     )
-    return SPENN(base, epinets, law, jnp.asarray(amplitude, float), dimension, centred)
+    return SPENN(base, epinets, law, jnp.asarray(amplitude, float), shape.dimension, centred)
 
 
 def trainable(model: SPENN) -> SPENN:
@@ -154,7 +155,13 @@ def trainable(model: SPENN) -> SPENN:
             for e in jax.tree.leaves(tree.epinets, is_leaf=_has_learnable_branch)
             if _has_learnable_branch(e)
         ]
-        return [e.learn for e in found] + [e.gain for e in found if isinstance(e, ConvexEpinet)]
+        gains = [
+            leaf
+            for e in found
+            if isinstance(e, ConvexEpinet)
+            for leaf in (e.gain, e.local_gain.learn)
+        ]
+        return [e.learn for e in found] + gains
 
     return eqx.tree_at(
         branches, mask, replace=[jax.tree.map(eqx.is_inexact_array, b) for b in branches(model)]

@@ -63,7 +63,8 @@ class Rehearsal:
 
         submit(fit_epinet, base, samples, PILOT, fit, key=key)
         submit(rehearse, untrained, coordinates, data.forecast, many)
-        submit(rehearse, untrained, coordinates, judges(learning, validation), few)
+        judged = judges(learning, validation, domain.cells)
+        submit(rehearse, untrained, coordinates, judged, few)
         exact = SYSTEMS[config.system].exact()
         for blocks in (base, exact.blocks):
             submit(rehearse, Deterministic(blocks), coordinates, data.test, jnp.zeros((1, 0)))

@@ -11,3 +11,4 @@ from ._summary import Summary as Summary
 from ._summary import evaluate as evaluate
 from ._summary import find_diverged as find_diverged
 from ._summary import rehearse as rehearse
+from ._summary import spread as spread

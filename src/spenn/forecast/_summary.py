@@ -149,7 +149,7 @@ def summarise(states, laws: Laws, truth, levels, free) -> Summary:
     covered = raw_coverage(samples, truth, levels)
     return Summary(
         mean=jnp.mean(samples, 0),
-        std=_deviation(samples),
+        std=spread(samples),
         crps=jnp.mean(score.plain, 0),
         crps_fair=jnp.mean(score.fair, 0),
         energy_score=vector_score.plain,
@@ -167,9 +167,16 @@ def summarise_many(states, laws, truth, levels, free) -> Summary:
     return jax.lax.map(lambda a: summarise(*a, levels, free), (states, laws, truth))
 
 
-def _deviation(samples):
+def spread(samples: Float[Any, "sample time variable"]) -> Float[Array, "time variable"]:
+    """Standard deviation of samples, but no less than rounding leaves of it.
+
+    Where samples agree to the last bit, as in a bar ahead of the first wave, they are still no more
+    certain than numbers of the size that an entry has somewhere along the trajectory.
+    """
     # Centred on one sample first: the spread may be 1e-4 of the value.
-    return jnp.std(samples - samples[:1], 0)
+    deviation = jnp.std(samples - samples[:1], 0)
+    rounding = jnp.finfo(samples.dtype).eps * jnp.max(jnp.abs(samples), (0, 1))
+    return jnp.maximum(deviation, rounding)
 
 
 def _audit(laws: Laws) -> Audit:

@@ -94,12 +94,22 @@ def _driven_step(field: Generic, start, inputs):
     (x, work), (dt, values, *imposed) = start, inputs
     x = x.at[jnp.array(field.blocks.domain.prescribed)].set(values)
 
-    def velocity(rates):
-        return lambda joint: jnp.append(*field.driven(joint[:-1], rates))
+    def joined(rates, imposed):
+        return jnp.append(*field.driven(rates, imposed))
 
-    now, middle, end = (velocity(rates) for rates in imposed)
-    joint = rk4(now, jnp.append(x, work), dt, middle=middle, end=end)
+    def velocity(imposed):
+        return lambda joint: joined(field.rates(joint[:-1]), imposed)
+
     rates = field.rates(x)
+    now, middle, end = imposed
+    joint = rk4(
+        velocity(now),
+        jnp.append(x, work),
+        dt,
+        joined(rates, now),
+        middle=velocity(middle),
+        end=velocity(end),
+    )
     return (joint[:-1], joint[-1]), (x, _laws(rates, work))
 
 

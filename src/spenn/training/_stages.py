@@ -9,7 +9,7 @@ from jax.tree_util import Partial
 from jaxtyping import PRNGKeyArray
 
 from ..config import FitConfig
-from ..epinet import INDICES, SPENN, attach, scale_priors, trainable
+from ..epinet import INDICES, SPENN, Shape, attach, scale_priors, trainable
 from ..generic import (
     AbstractDomain,
     Blocks,
@@ -171,9 +171,7 @@ def attach_epinets(
     return attach(
         base,
         INDICES[config.index](),
-        dimension=config.dimension,
-        width=config.epinet_width,
-        depth=config.epinet_depth,
+        Shape(config.dimension, config.epinet_width, config.prior_width, config.epinet_depth),
         amplitude=amplitude,
         centred=config.centred,
         key=key,
