@@ -12,6 +12,7 @@ The amplitude `w` multiplies both branches. This is the paper's `learn + w * pri
 learnable branch measured in units of `w`; it makes `w` a knob that can be turned after training.
 """
 
+import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -25,6 +26,7 @@ from ..networks import (
     normal,
     parallel_mlps,
     parallel_picnns,
+    softplus,
     split,
 )
 
@@ -101,8 +103,9 @@ class ConvexEpinet(eqx.Module):
     """Perturbs a PICNN by non-negative combinations of PICNNs, and by a positive gain on itself.
 
     Convex terms with `z >= 0` can only add dissipation, and add it where the base has none. The
-    gain `exp(w (c . g(x) + z . g))` on the base is free of that: convex for every `g`, it lets a
-    realisation dissipate less as well as more, at every state, and nowhere else than the base does.
+    gain on the base, about `1 + w (c . g(x) + z . g)` and never negative, is free of that: convex
+    for every `g`, it lets a realisation dissipate less as well as more, at every state, and nowhere
+    else than the base does.
     """
 
     learn: PICNN
@@ -163,10 +166,16 @@ class PerturbedPICNN(eqx.Module):
         features = self.base.features(x, y)
         condition = jnp.concatenate([features.condition, x])
         shift = self.epinet(condition, y, features.convex, self.index)
-        exponent = self.epinet.local_gain(condition, self.coefficients)
-        exponent = exponent + jnp.sum(self.epinet.gain * self.index)
-        gain = jnp.exp(self.amplitude * exponent)
+        change = self.epinet.local_gain(condition, self.coefficients)
+        change = change + jnp.sum(self.epinet.gain * self.index)
+        gain = _positive(self.amplitude * change)
         return gain * self.base.readout(features) + self.amplitude * shift
+
+
+def _positive(change: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """`1 + change` for small changes, positive for all, and without the exponential's overflow."""
+    at_zero = 1 - math.exp(-1)  # slope of softplus where its value is one
+    return softplus(math.log(math.e - 1) + change / at_zero)
 
 
 class GlobalEpinet(eqx.Module):
