@@ -17,6 +17,7 @@ from .training import (
     PER_STATE,
     PILOT,
     RANGE,
+    Judged,
     Physics,
     correction,
     fit_base,
@@ -103,11 +104,16 @@ def add_uncertainty(
     domain = base.blocks.domain
     judged = judges(learning, validation, domain.cells)
     free = domain.free(judged.states.shape[-1])
+    variables = domain.variables(judged.states.shape[-1])[free]
+    single = base.base
+    plain = evaluate(single.method, single.coordinates, judged, single.draw(1)).summary.mean
+    error = plain - judged.states[:, 1:, free]
 
     def factor(model):
         indices = model.draw(VALIDATION_SAMPLES, seed)
         summary = evaluate(model.method, model.coordinates, judged, indices).summary
-        return correction(summary.mean - judged.states[:, 1:, free], summary.std)
+        shift = summary.mean - plain
+        return correction(Judged(error, shift, summary.std, VALIDATION_SAMPLES), variables)
 
     def limited(amplitude):
         return float(np.clip(amplitude, *RANGE))

@@ -162,7 +162,7 @@ class Model:
         indices = self.draw(samples, seed)
         drive = self._drive(x0, times, prescribed)
         (chunk,) = ensemble(self.method, self.coordinates, x0[None], times, indices, drive)
-        diverged = tuple(find_diverged(chunk.states, chunk.trajectories))
+        diverged = tuple(find_diverged(chunk))
         keep = np.setdiff1d(np.arange(samples), [d.sample for d in diverged])
         if keep.size == 0:
             raise ValueError(

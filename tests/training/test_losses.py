@@ -13,7 +13,10 @@ from spenn.data import Trajectories
 from spenn.epinet import trainable
 from spenn.generic import Coordinates, Generic
 from spenn.training import (
+    LARGEST_SHIFT,
     PER_STATE,
+    UNSEEN,
+    Judged,
     Samples,
     base_loss,
     correction,
@@ -149,13 +152,32 @@ def test_only_learnable_branches_are_trainable():
     assert jax.tree.leaves(gradient.base) == []
 
 
-@pytest.mark.parametrize("factor", [0.1, 3.0])
+@pytest.mark.parametrize("factor", [0.1, 1.0, 20.0])
 def test_scale_correction_finds_the_spread_that_fits_the_errors(factor):
+    """Of the typical variable, and a little more, as most trajectories were learned from."""
     rng = np.random.default_rng(0)
-    spread = np.exp(rng.normal(size=(50, 40, 2)))
-    error = factor * spread * rng.normal(size=spread.shape)
-    np.testing.assert_allclose(correction(error, spread), factor, rtol=0.05)
+    spread = rng.uniform(0.5, 2.0, (200, 50, 2))
+    error = factor * np.array([0.5, 2.0]) * spread * rng.normal(size=spread.shape)
+    judged = Judged(error, np.zeros_like(error), spread, 25)
+    found = correction(judged, np.arange(2))
+    np.testing.assert_allclose(found, UNSEEN * factor, rtol=0.05)
+
+
+def test_scale_correction_stops_where_the_mean_strays():
+    rng = np.random.default_rng(0)
+    error, spread = rng.normal(size=(20, 50, 2)), np.full((20, 50, 2), 1e-3)
+    shift = np.stack([np.zeros((20, 50)), np.full((20, 50), 0.1)], -1)
+    found = correction(Judged(error, shift, spread, 25), np.arange(2))
+    np.testing.assert_allclose(found * 0.1, LARGEST_SHIFT, rtol=0.1)
+
+
+def test_scale_correction_forgives_what_chance_does_to_the_mean():
+    rng = np.random.default_rng(0)
+    error, spread = rng.normal(size=(20, 50, 1)), np.ones((20, 50, 1))
+    shift = spread * rng.normal(size=spread.shape) / 5
+    assert correction(Judged(error, shift, spread, 25), np.zeros(1, int)) > 0.9
 
 
 def test_scale_correction_of_perfect_forecasts_is_next_to_nothing():
-    assert 0 < correction(np.zeros((2, 3, 1)), np.ones((2, 3, 1))) < 1e-30
+    nothing = np.zeros((2, 3, 1))
+    assert 0 < correction(Judged(nothing, nothing, nothing + 1, 25), np.zeros(1, int)) < 1e-30

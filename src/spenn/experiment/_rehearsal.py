@@ -65,6 +65,7 @@ class Rehearsal:
         submit(rehearse, untrained, coordinates, data.forecast, many)
         judged = judges(learning, validation, domain.cells)
         submit(rehearse, untrained, coordinates, judged, few)
+        submit(rehearse, Deterministic(base), coordinates, judged, jnp.zeros((1, 0)))
         exact = SYSTEMS[config.system].exact()
         for blocks in (base, exact.blocks):
             submit(rehearse, Deterministic(blocks), coordinates, data.test, jnp.zeros((1, 0)))

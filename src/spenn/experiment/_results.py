@@ -95,10 +95,10 @@ def laws(summary: Summary, diverged: tuple[Diverged, ...]) -> dict:
     energy = float(audit.energy_high.max() - audit.energy_low.min())
     entropy = float(audit.entropy_high.max() - audit.entropy_low.min())
     return {
-        "max_energy_rate": float(audit.energy_rate.max()) / energy,
-        "max_energy_drift": float(audit.energy_drift.max()) / energy,
-        "min_entropy_rate": float(audit.entropy_rate.min()) / entropy,
-        "min_entropy_step": float(audit.entropy_step.min()) / entropy,
+        "max_energy_rate": number(audit.energy_rate.max() / energy),
+        "max_energy_drift": number(audit.energy_drift.max() / energy),
+        "min_entropy_rate": number(audit.entropy_rate.min() / entropy),
+        "min_entropy_step": number(audit.entropy_step.min() / entropy),
         "diverged": len(diverged),
     }
 

@@ -12,7 +12,7 @@ from ..calibrate import crps, energy_score, rank_histogram, raw_coverage
 from ..data import Trajectories
 from ..generic import AbstractMethod, Coordinates
 from ..integrate import Laws
-from ._ensemble import compile_ensemble, driving, ensemble
+from ._ensemble import Chunk, compile_ensemble, driving, ensemble
 
 LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
 RANK_BINS = 20
@@ -83,11 +83,10 @@ def evaluate(
     summaries, diverged, kept = [], [], None
     levels, free = jnp.asarray(LEVELS), method.domain.free(data.states.shape[-1])
     drive = driving(method.domain, coordinates, data)
-    for chosen, states, laws in ensemble(
-        method, coordinates, data.states[:, 0], data.times, indices, drive
-    ):
+    for chunk in ensemble(method, coordinates, data.states[:, 0], data.times, indices, drive):
+        chosen, states, laws = chunk
         truth = jnp.asarray(data.states[chosen.start : chosen.stop], float)
-        bad = find_diverged(states, chosen)
+        bad = find_diverged(chunk)
         if bad:
             diverged += bad
             summaries += [
@@ -121,13 +120,21 @@ def rehearse(
     summarise_many.lower(states, laws, truth, jnp.asarray(LEVELS), free).compile()
 
 
-def find_diverged(states: Float[Array, "trajectory sample time d"], chosen: range):
-    """Samples with a value that is not finite."""
-    finite = np.asarray(jnp.all(jnp.isfinite(states), -1))
+def find_diverged(chunk: Chunk) -> list[Diverged]:
+    """Samples of a chunk that left the numbers with a finite square, energy or entropy."""
+    numbers = (chunk.states**2, *chunk.laws)
+    finite = np.asarray(_all_finite([a.reshape(*a.shape[:3], -1) for a in numbers]))
+    chosen = chunk.trajectories
     return [
         Diverged(chosen[i], int(j), int(np.argmin(finite[i, j])))
         for i, j in np.argwhere(~finite.all(-1))
     ]
+
+
+@jax.jit
+def _all_finite(arrays):
+    """Whether all entries are finite, by trajectory, sample and time."""
+    return jnp.stack([jnp.all(jnp.isfinite(a), -1) for a in arrays]).all(0)
 
 
 def _without(states, laws, i, bad, trajectory):

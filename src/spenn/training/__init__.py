@@ -6,9 +6,12 @@ from ._losses import PER_STATE as PER_STATE
 from ._losses import base_loss as base_loss
 from ._losses import epinet_loss as epinet_loss
 from ._losses import make_samples as make_samples
+from ._scale import LARGEST_SHIFT as LARGEST_SHIFT
 from ._scale import NEAR as NEAR
 from ._scale import PILOT as PILOT
 from ._scale import RANGE as RANGE
+from ._scale import UNSEEN as UNSEEN
+from ._scale import Judged as Judged
 from ._scale import correction as correction
 from ._soap import scale_by_soap as scale_by_soap
 from ._soap import soap as soap
