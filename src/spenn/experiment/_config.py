@@ -47,7 +47,10 @@ SIZES = {
     "quick": {
         "oscillator": (100, FitConfig(steps=5000, batch=2048, epinet_width=20)),
         "chemical-motor": (50, FitConfig(steps=10_000, batch=2048, epinet_width=20)),
-        "viscoplastic": (50, FitConfig(steps=4000, batch=2048, epinet_width=20)),
+        "viscoplastic": (
+            50,
+            FitConfig(width=20, steps=4000, batch=2048, epinet_width=10, prior_width=5),
+        ),
     },
     "paper": {
         "oscillator": (2000, FitConfig(steps=10_000, batch=8192)),

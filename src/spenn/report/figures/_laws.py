@@ -106,11 +106,13 @@ def _entropy_limits(view: RunView) -> tuple[float, float]:
 def _laws_finding(view: RunView) -> str:
     energies = [np.max(np.abs(m.energy_rate)) for m in view.methods if m.energy_rate is not None]
     known = [m for m in view.methods if m.entropy_rate_min is not None]
-    falling = [m.name for m in known if not np.all(m.entropy_rate_min > 0)]  # pyright: ignore
+    rates = {m.name: m.entropy_rate_min for m in known}
+    falling = [name for name, r in rates.items() if not np.all(r >= 0)]  # pyright: ignore
+    resting = any(np.any(r == 0) for r in rates.values())  # a bar ahead of the first wave
     worst = _number(float(max(energies, key=_rank))) if energies else ""
     text = f"Energy rate within ±{worst}; " if energies else ""
     if falling:
         text += f"entropy does not always grow ({', '.join(falling)})"
     elif known:
-        text += "entropy grows in every sample"
+        text += "entropy never falls" if resting else "entropy grows in every sample"
     return text[:1].upper() + text[1:] if text else "No rates to show"
