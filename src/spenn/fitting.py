@@ -105,15 +105,25 @@ def add_uncertainty(
     judged = judges(learning, validation, domain.cells)
     free = domain.free(judged.states.shape[-1])
     variables = domain.variables(judged.states.shape[-1])[free]
-    single = base.base
-    plain = evaluate(single.method, single.coordinates, judged, single.draw(1)).summary.mean
-    error = plain - judged.states[:, 1:, free]
+    truth = judged.states[:, 1:, free]
+
+    def forecast(model, samples):
+        indices = model.draw(samples, seed)
+        every = evaluate(model.method, model.coordinates, judged, indices, require=False)
+        return every.summary
+
+    plain = forecast(base.base, 1).mean
 
     def factor(model):
-        indices = model.draw(VALIDATION_SAMPLES, seed)
-        summary = evaluate(model.method, model.coordinates, judged, indices).summary
-        shift = summary.mean - plain
-        return correction(Judged(error, shift, summary.std, VALIDATION_SAMPLES), variables)
+        summary = forecast(model, VALIDATION_SAMPLES)
+        steady = np.isfinite(plain + summary.mean).all((1, 2))
+        if not steady.any():
+            raise ValueError(
+                "forecasts of all training trajectories leave the finite numbers: train for more "
+                "steps, or on more trajectories."
+            )
+        parts = (plain - truth, summary.mean - plain, summary.std)
+        return correction(Judged(*(a[steady] for a in parts), VALIDATION_SAMPLES), variables)
 
     def limited(amplitude):
         return float(np.clip(amplitude, *RANGE))

@@ -73,12 +73,14 @@ def evaluate(
     indices: Float[Any, "sample k"],
     *,
     keep: int = 0,
+    require: bool = True,
     report: Callable[[int], None] = lambda trajectories: None,
 ) -> Evaluation:
     """Forecast every trajectory of the data from its first state and score it.
 
     Only summaries are kept, and the samples of the one trajectory numbered `keep`. Samples that
-    diverge are left out of the summaries and listed.
+    diverge are left out of the summaries and listed; a trajectory without any other sample is an
+    error or, where it is not required, has a summary of NaN.
     """
     summaries, diverged, kept = [], [], None
     levels, free = jnp.asarray(LEVELS), method.domain.free(data.states.shape[-1])
@@ -90,14 +92,16 @@ def evaluate(
         if bad:
             diverged += bad
             summaries += [
-                summarise(*_without(states[i], laws, i, bad, trajectory), truth[i], levels, free)
+                summarise(
+                    *_without(states[i], laws, i, bad, trajectory, require), truth[i], levels, free
+                )
                 for i, trajectory in enumerate(chosen)
             ]
         else:
             summaries.append(summarise_many(states, laws, truth, levels, free))
         if keep in chosen:
             row = keep - chosen.start
-            kept = jax.tree.map(lambda a, row=row: np.asarray(a[row]), (states, laws))
+            kept = jax.tree.map(np.asarray, _row((states, laws), row))
         report(len(chosen))
     if kept is None:
         raise ValueError(f"there is no trajectory {keep} among {len(data)}.")
@@ -137,15 +141,21 @@ def _all_finite(arrays):
     return jnp.stack([jnp.all(jnp.isfinite(a), -1) for a in arrays]).all(0)
 
 
-def _without(states, laws, i, bad, trajectory):
+def _without(states, laws, i, bad, trajectory, require):
     lost = [d.sample for d in bad if d.trajectory == trajectory]
     keep = np.setdiff1d(np.arange(len(states)), lost)
+    if keep.size == 0 and not require:
+        return jax.tree.map(lambda a: jnp.full_like(a[:1], jnp.nan), (states, _row(laws, i)))
     if keep.size == 0:
         raise ValueError(
             f"every sample of trajectory {trajectory} diverged, the first at record "
             f"{min(d.step for d in bad if d.trajectory == trajectory)}: there is no forecast."
         )
-    return states[keep], jax.tree.map(lambda a: a[i][keep], laws)
+    return jax.tree.map(lambda a: a[keep], (states, _row(laws, i)))
+
+
+def _row(tree, i):
+    return jax.tree.map(lambda a: a[i], tree)
 
 
 @jax.jit
