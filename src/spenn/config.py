@@ -28,7 +28,7 @@ class FitConfig:
     races: int = 4
     race_steps: int = 300
     component_exponent: float = 0.75
-    speed_floor: float = 0.1
+    speed_floor: float = 0.25
     index: str = "half-normal"
     dimension: int = 5
     epinet_width: int = 40

@@ -123,14 +123,20 @@ class TestDivergence:
         states = result.states[1]
         for lost in result.diverged:
             assert 0 < lost.step < 41
-            assert np.all(np.isfinite(states[: lost.step]))
-            assert not np.all(np.isfinite(states[lost.step]))
+            # The data are ones: ten times that is lost, long before it is infinite.
+            assert np.all(np.abs(states[: lost.step]) < 10)
+            assert not np.all(np.abs(states[lost.step]) < 10)
         healthy = evaluate(Growing(), self.units, self.data, self.indices[np.array([0, 2, 3])])
         assert healthy.diverged == ()
         for name in ("mean", "std", "crps", "energy_score", "inside"):
             ours, expected = (getattr(r.summary, name) for r in (result, healthy))
             assert np.all(np.isfinite(ours))
             np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-7)
+
+    def test_what_is_not_required_has_no_summary(self):
+        result = evaluate(Growing(), self.units, self.data, self.indices[1:2], require=False)
+        assert len(result.diverged) == 3
+        assert np.all(np.isnan(result.summary.mean)) and np.all(np.isnan(result.summary.crps))
 
     def test_no_forecast_where_every_sample_diverges(self):
         with pytest.raises(ValueError, match="every sample of trajectory 0 diverged"):

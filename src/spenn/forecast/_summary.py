@@ -10,12 +10,13 @@ from jaxtyping import Array, Float
 
 from ..calibrate import crps, energy_score, rank_histogram, raw_coverage
 from ..data import Trajectories
-from ..generic import AbstractMethod, Coordinates
+from ..generic import AbstractDomain, AbstractMethod, Coordinates
 from ..integrate import Laws
 from ._ensemble import Chunk, compile_ensemble, driving, ensemble
 
 LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
 RANK_BINS = 20
+FAR = 10.0
 
 
 class Audit(NamedTuple):
@@ -50,7 +51,7 @@ class Summary(NamedTuple):
 
 
 class Diverged(NamedTuple):
-    """A sample that left the finite numbers, and the first record where it had."""
+    """A sample that was lost, infinite or far from all data, and the first record where it was."""
 
     trajectory: int
     sample: int
@@ -85,10 +86,11 @@ def evaluate(
     summaries, diverged, kept = [], [], None
     levels, free = jnp.asarray(LEVELS), method.domain.free(data.states.shape[-1])
     drive = driving(method.domain, coordinates, data)
+    reach = _reach(method.domain, data.states)
     for chunk in ensemble(method, coordinates, data.states[:, 0], data.times, indices, drive):
         chosen, states, laws = chunk
         truth = jnp.asarray(data.states[chosen.start : chosen.stop], float)
-        bad = find_diverged(chunk)
+        bad = find_diverged(chunk, reach)
         if bad:
             diverged += bad
             summaries += [
@@ -124,11 +126,9 @@ def rehearse(
     summarise_many.lower(states, laws, truth, jnp.asarray(LEVELS), free).compile()
 
 
-def find_diverged(chunk: Chunk) -> list[Diverged]:
-    """Samples of a chunk that left the numbers with a finite square, energy or entropy."""
-    numbers = (chunk.states**2, *chunk.laws)
-    finite = np.asarray(_all_finite([a.reshape(*a.shape[:3], -1) for a in numbers]))
-    chosen = chunk.trajectories
+def find_diverged(chunk: Chunk, reach: Float[Any, " d"] | float = np.inf) -> list[Diverged]:
+    """Samples of a chunk that left the finite numbers, or went beyond the `reach` of an entry."""
+    finite, chosen = np.asarray(_near(chunk.states, chunk.laws, reach)), chunk.trajectories
     return [
         Diverged(chosen[i], int(j), int(np.argmin(finite[i, j])))
         for i, j in np.argwhere(~finite.all(-1))
@@ -136,9 +136,20 @@ def find_diverged(chunk: Chunk) -> list[Diverged]:
 
 
 @jax.jit
-def _all_finite(arrays):
-    """Whether all entries are finite, by trajectory, sample and time."""
-    return jnp.stack([jnp.all(jnp.isfinite(a), -1) for a in arrays]).all(0)
+def _near(states, laws, reach):
+    """Whether a sample is finite and within reach, by trajectory, sample and time."""
+    finite = [jnp.isfinite(a.reshape(*a.shape[:3], -1)).all(-1) for a in laws]
+    near = (jnp.abs(states) < reach).all(-1)
+    return jnp.stack([near, *finite]).all(0)
+
+
+def _reach(domain: AbstractDomain, states: Float[np.ndarray, "trajectory time d"]) -> np.ndarray:
+    """Ten times the largest value of each variable: a sample that gets there is lost."""
+    largest = np.abs(states).max((0, 1))
+    variables = domain.variables(largest.size)
+    by_variable = np.zeros(variables.max() + 1)
+    np.maximum.at(by_variable, variables, largest)
+    return FAR * np.where(by_variable > 0, by_variable, np.inf)[variables]
 
 
 def _without(states, laws, i, bad, trajectory, require):
