@@ -31,13 +31,13 @@ class FitConfig:
     speed_floor: float = 0.25
     index: str = "half-normal"
     dimension: int = 5
-    epinet_width: int = 40
+    epinet_width: int = 20
     prior_width: int = 10
     epinet_depth: int = 1
     epinet_steps: int = 1000
     epinet_batch: int = 2048
     epinet_learning_rate: float = 1e-2
-    mean_weight: float = 10.0
+    mean_weight: float = 30.0
     prior_scale: float | None = None
     centred: bool = True
     validation: float = 0.05

@@ -45,8 +45,8 @@ class RunConfig:
 # Samples per trajectory and training, by system: for two CPU cores, and for a GPU.
 SIZES = {
     "quick": {
-        "oscillator": (100, FitConfig(steps=5000, batch=2048, epinet_width=20)),
-        "chemical-motor": (50, FitConfig(steps=10_000, batch=2048, epinet_width=20)),
+        "oscillator": (100, FitConfig(steps=5000, batch=2048)),
+        "chemical-motor": (50, FitConfig(steps=10_000, batch=2048)),
         "viscoplastic": (
             50,
             FitConfig(width=20, steps=4000, batch=2048, epinet_width=10, prior_width=5),
@@ -54,8 +54,8 @@ SIZES = {
     },
     "paper": {
         "oscillator": (2000, FitConfig(steps=10_000, batch=8192)),
-        "chemical-motor": (2000, FitConfig(steps=20_000, batch=8192, width=50, epinet_steps=3000)),
-        "viscoplastic": (2000, FitConfig(steps=10_000, batch=8192, epinet_steps=3000)),
+        "chemical-motor": (2000, FitConfig(steps=20_000, batch=8192, width=50)),
+        "viscoplastic": (2000, FitConfig(steps=10_000, batch=8192)),
     },
 }
 

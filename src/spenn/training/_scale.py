@@ -20,7 +20,7 @@ from scipy.stats import norm
 PILOT = 1e-2
 RANGE = (1e-5, 0.3)
 NEAR = 2.5
-UNSEEN = 1.4
+UNSEEN = 1.2
 LARGEST_SHIFT = 0.3  # of the mean, in units of the base's error
 LEVELS = np.array([0.9, 0.95])
 
