@@ -122,8 +122,9 @@ def add_uncertainty(
                 "forecasts of all training trajectories leave the finite numbers: train for more "
                 "steps, or on more trajectories."
             )
-        parts = (plain - truth, summary.mean - plain, summary.std)
-        return correction(Judged(*(a[steady] for a in parts), VALIDATION_SAMPLES), variables)
+        error, shift = plain - truth, summary.mean - plain
+        seen = Judged(error[steady], shift[steady], summary.std[steady], VALIDATION_SAMPLES)
+        return correction(seen, variables)
 
     def limited(amplitude):
         return float(np.clip(amplitude, *RANGE))

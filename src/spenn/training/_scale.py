@@ -50,7 +50,7 @@ def correction(judged: Judged, variables: Int[np.ndarray, " entry"]) -> float:
     most = min(_most(e, d, s, samples) for e, d, s in by_variable)
     wanted = wanted[wanted > 0]
     typical = float(np.exp(np.log(wanted).mean())) if wanted.size else 0.0
-    return max(min(UNSEEN * typical, most), np.finfo(np.float32).tiny)
+    return max(min(UNSEEN * typical, most), float(np.finfo(np.float32).tiny))
 
 
 def _wanted(error, spread) -> float:
@@ -64,4 +64,4 @@ def _most(error, shift, spread, samples: int) -> float:
     # The mean of a few samples is off by chance as well.
     chance = np.mean(spread**2) / samples
     strays = np.sqrt(max(np.mean(shift**2) - chance, 0))
-    return LARGEST_SHIFT * np.sqrt(np.mean(error**2)) / strays if strays > 0 else np.inf
+    return float(LARGEST_SHIFT * np.sqrt(np.mean(error**2)) / strays) if strays > 0 else np.inf
