@@ -107,7 +107,7 @@ def test_references_differ_by_the_error_of_the_midpoint_rule(references):
 
 
 def test_a_short_training_learns_the_motor(references):
-    config = spenn.FitConfig(width=16, steps=1000, batch=512, races=1)
+    config = spenn.FitConfig(width=16, steps=1200, batch=512, races=3, race_steps=200)
     train, test = references["converged"].split(10, 2)
     model = spenn.fit_deterministic(train, 0, config)
     states, truth = (a[:, ::50].reshape(-1, 6) for a in (test.states, test.derivatives))
