@@ -24,7 +24,8 @@ from spenn.forecast import evaluate
 from spenn.generic import Deterministic
 from spenn.systems import SYSTEMS, simulate
 from spenn.training import Physics, Samples, base_loss, make_samples, scale_by_soap
-from spenn.training._stages import _is_learned
+from spenn.training._loop import _cosine
+from spenn.training._stages import _is_learned, _states
 
 CHUNK = 200
 
@@ -53,7 +54,7 @@ def train(system, train, configs, seeds, steps, batch):
     def step(carry, i):
         learned, state = carry
         key = jax.random.fold_in(jax.random.key(7), i)
-        rows = jax.random.randint(key, (batch // domain.cells,), 0, len(states))
+        rows = jax.random.randint(key, (_states(batch, domain),), 0, len(states))
 
         def loss(learned, weights):
             chosen = Samples(states[rows], velocities[rows], weights)
@@ -61,8 +62,7 @@ def train(system, train, configs, seeds, steps, batch):
 
         losses, gradients = jax.vmap(jax.value_and_grad(loss))(learned, weights[:, rows])
         directions, state = jax.vmap(optimiser.update, (0, axes), (0, axes))(gradients, state)
-        rate = configs[0].learning_rate * jnp.minimum(1, (i + 1) / 100)
-        rate = rate * (1 + jnp.cos(jnp.pi * i / steps)) / 2
+        rate = _cosine(configs[0].learning_rate, steps)(i)
         return (jax.tree.map(lambda p, d: p - rate * d, learned, directions), state), losses
 
     run = jax.jit(lambda carry, start: lax.scan(step, carry, start + jnp.arange(CHUNK)))

@@ -101,11 +101,25 @@ def add_uncertainty(
     if config.prior_scale is not None:
         return at(config.prior_scale)
 
-    domain = base.blocks.domain
-    judged = judges(learning, validation, domain.cells)
-    free = domain.free(judged.states.shape[-1])
-    variables = domain.variables(judged.states.shape[-1])[free]
-    truth = judged.states[:, 1:, free]
+    factor = _judge(base, judges(learning, validation, base.blocks.domain.cells), seed)
+
+    def limited(amplitude):
+        return float(np.clip(amplitude, *RANGE))
+
+    model = at(PILOT)
+    change = factor(model)
+    if not 1 / NEAR < change < NEAR:
+        # Far away spread is no longer proportional: train once more, close to where it should be.
+        model = at(limited(PILOT * change))
+        change = np.clip(factor(model), 1 / NEAR, NEAR)
+    return model.with_prior_scale(limited(model.prior_scale * change))
+
+
+def _judge(base: Model, judged: Trajectories, seed: int) -> Callable[[Model], float]:
+    """A function that says by which factor the amplitude of a model on this base is off."""
+    domain, size = base.blocks.domain, judged.states.shape[-1]
+    free = domain.free(size)
+    variables, truth = domain.variables(size)[free], judged.states[:, 1:, free]
 
     def forecast(model, samples):
         indices = model.draw(samples, seed)
@@ -126,16 +140,7 @@ def add_uncertainty(
         seen = Judged(error[steady], shift[steady], summary.std[steady], VALIDATION_SAMPLES)
         return correction(seen, variables)
 
-    def limited(amplitude):
-        return float(np.clip(amplitude, *RANGE))
-
-    model = at(PILOT)
-    change = factor(model)
-    if not 1 / NEAR < change < NEAR:
-        # Far away spread is no longer proportional: train once more, close to where it should be.
-        model = at(limited(PILOT * change))
-        change = np.clip(factor(model), 1 / NEAR, NEAR)
-    return model.with_prior_scale(limited(model.prior_scale * change))
+    return factor
 
 
 def judges(learning: Trajectories, validation: Trajectories, cells: int) -> Trajectories:

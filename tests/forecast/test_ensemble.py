@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spenn.data import Trajectories
-from spenn.forecast import _ensemble, chunk_size, ensemble, evaluate
+from spenn.forecast import _ensemble, chunk_size, ensemble, evaluate, spread
 from spenn.generic import (
     AbstractMethod,
     Blocks,
@@ -133,6 +133,12 @@ class TestDivergence:
             assert np.all(np.isfinite(ours))
             np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-7)
 
+    def test_a_sample_far_beyond_the_data_is_lost(self):
+        """`x = (1 - 2 z t)^(-1/2)` is finite up to t = 2, where it has grown to sixteen."""
+        result = evaluate(Growing(), self.units, self.data, jnp.array([[0.01], [0.249]]))
+        assert [(d.trajectory, d.sample) for d in result.diverged] == [(0, 1), (1, 1), (2, 1)]
+        assert np.all(np.isfinite(result.states))
+
     def test_what_is_not_required_has_no_summary(self):
         result = evaluate(Growing(), self.units, self.data, self.indices[1:2], require=False)
         assert len(result.diverged) == 3
@@ -160,3 +166,14 @@ def test_summaries_are_statistics_of_the_samples():
     audit = result.summary.audit
     assert np.all(audit.entropy_rate > 0) and np.all(audit.entropy_step > 0)
     assert np.all(audit.energy_rate < 1e-4) and np.all(audit.energy_high >= audit.energy_low)
+
+
+def test_spread_is_no_smaller_than_rounding():
+    """Samples that agree, as ahead of a wave, are as certain as the numbers that come later."""
+    samples = np.zeros((3, 4, 2), np.float32)
+    samples[:, 3] = [8.0, 0.0]
+    samples[:, 2, 0] = [1.0, 2.0, 3.0]
+    found = np.asarray(spread(samples))
+    np.testing.assert_allclose(found[[0, 1, 3], 0], 8 * np.finfo(np.float32).eps)
+    np.testing.assert_allclose(found[2, 0], samples[:, 2, 0].std(), rtol=1e-6)
+    np.testing.assert_array_equal(found[:, 1], 0)

@@ -174,8 +174,8 @@ def test_scale_correction_stops_where_the_mean_strays():
 def test_scale_correction_forgives_what_chance_does_to_the_mean():
     rng = np.random.default_rng(0)
     error, spread = rng.normal(size=(20, 50, 1)), np.ones((20, 50, 1))
-    shift = spread * rng.normal(size=spread.shape) / 5
-    assert correction(Judged(error, shift, spread, 25), np.zeros(1, int)) > 0.9
+    shift = spread * rng.normal(size=spread.shape) / 2
+    assert correction(Judged(error, shift, spread, 4), np.zeros(1, int)) > 0.9
 
 
 def test_scale_correction_of_perfect_forecasts_is_next_to_nothing():
