@@ -23,6 +23,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ..networks import (
     MLP,
     PICNN,
+    ConvexFeatures,
     normal,
     parallel_mlps,
     parallel_picnns,
@@ -152,6 +153,11 @@ class ConvexEpinet(eqx.Module):
         return self.unit * jnp.sum((learnt + fixed) * index, keepdims=True)
 
 
+def condition_of(features: ConvexFeatures, x: Float[Array, " in"]) -> Float[Array, " condition"]:
+    """What conditions the epinet of a PICNN: its free path and its input."""
+    return jnp.concatenate([features.condition, x])
+
+
 class PerturbedPICNN(eqx.Module):
     """A PICNN with its epinet at one index: again convex in `y`."""
 
@@ -164,7 +170,7 @@ class PerturbedPICNN(eqx.Module):
     def __call__(self, x: Float[Array, " in"], y: Float[Array, " convex"]) -> Float[Array, " 1"]:
         """Apply the perturbed network to one state and one conjugate variable."""
         features = self.base.features(x, y)
-        condition = jnp.concatenate([features.condition, x])
+        condition = condition_of(features, x)
         shift = self.epinet(condition, y, features.convex, self.index)
         change = self.epinet.local_gain(condition, self.coefficients)
         change = change + jnp.sum(self.epinet.gain * self.index)

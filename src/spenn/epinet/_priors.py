@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from ..generic import Generic, LearnedDissipation, without
 from ..networks import MLP, PICNN, Linear
-from ._epinet import ConvexEpinet, Epinet, GlobalEpinet
+from ._epinet import ConvexEpinet, Epinet, GlobalEpinet, condition_of
 from ._spenn import SPENN, PoissonEpinet
 
 # Convex priors can only add dissipation, also where there is none: a bias, hence a small one. The
@@ -83,7 +83,9 @@ def _scale_slope(part: LearnedDissipation, epinet: ConvexEpinet, states, forces)
 
     def prior(x, y):
         features = network.features(x, y)
-        return epinet.prior(_condition(features, x), jnp.tile(y, epinet.gain.size), features.convex)
+        return epinet.prior(
+            condition_of(features, x), jnp.tile(y, epinet.gain.size), features.convex
+        )
 
     def slope_difference(function):
         slope = jax.vmap(jax.jacrev(function, 1))
@@ -95,7 +97,7 @@ def _scale_slope(part: LearnedDissipation, epinet: ConvexEpinet, states, forces)
     # dissipates as much as the base does.
     common = jnp.mean(prior_slopes * base_slope, (0, 2)) / (sizes * size)
     root = epinet.prior.mix.root / jnp.sqrt(sizes)[:, None]
-    conditions = jax.vmap(lambda x, y: _condition(network.features(x, y), x))(states, forces)
+    conditions = jax.vmap(lambda x, y: condition_of(network.features(x, y), x))(states, forces)
     gains = _rms(jax.vmap(epinet.local_gain.prior)(conditions), 0)
     return eqx.tree_at(
         lambda e: (e.prior.mix.root, e.unit, e.local_gain, e.gain),
@@ -107,10 +109,6 @@ def _scale_slope(part: LearnedDissipation, epinet: ConvexEpinet, states, forces)
             -CONVEX_SHARE * common,
         ),
     )
-
-
-def _condition(features, x):
-    return jnp.concatenate([features.condition, x])
 
 
 def _features(network: MLP, x):
