@@ -57,7 +57,7 @@ def _blocks(size, width, depth):
     makers = (
         learned_potential,
         learned_potential,
-        learned_poisson,
+        partial(learned_poisson, size),
         partial(learned_dissipation, size),
     )
     return Blocks(*((m(size, width, depth, key=k),) for m, k in zip(makers, keys, strict=True)))

@@ -8,10 +8,10 @@ class FitConfig:
     """How a model is fitted. `docs/ablation.md` compares the defaults with others.
 
     **Base.** `width` and `depth` of every network; `steps` of the optimiser on batches of `batch`
-    states with the peak `learning_rate`; `races` fresh starts run for `race_steps` each and the
-    best goes on, because one start in three ends on a plateau without dissipation. Residuals are
-    weighted by component, its spread to the power `-2 * component_exponent`, and by state, one over
-    the squared speed with a floor of `speed_floor` of its root mean square.
+    states with the peak `learning_rate`; `races` fresh starts run side by side for `race_steps` and
+    the best goes on, because one start in three ends on a plateau without dissipation. Residuals
+    are weighted by component, its spread to the power `-2 * component_exponent`, and by state, one
+    over the squared speed with a floor of `speed_floor` of its root mean square.
 
     **Epinet.** `index` distribution and its `dimension`; width, depth, steps, batch and rate as
     above, and the `prior_width` of the fixed networks; `mean_weight`, how much more the mean over

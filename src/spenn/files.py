@@ -9,7 +9,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import equinox as eqx
@@ -65,6 +65,7 @@ def save_model(model: Model, path: Path) -> None:
         "config": asdict(model.config),
         "known": _known(model),
         "bar": _bar(model),
+        "moving": _moving(model),
     }
     text = json.dumps(manifest, sort_keys=True)
     metadata = {"spenn": text, "sha256": _digest(text, tensors)}
@@ -111,6 +112,12 @@ def _bar(model: Model) -> dict[str, int] | None:
     return None
 
 
+def _moving(model: Model) -> int | None:
+    """Number of directions in which a state moves, if some combinations are conserved."""
+    directions = model.blocks.domain.directions
+    return None if directions is None else directions.shape[1]
+
+
 def _tensors(tree) -> dict[str, np.ndarray]:
     leaves, _ = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, eqx.is_array))
     return {_name(where): np.asarray(leaf) for where, leaf in leaves}
@@ -153,7 +160,12 @@ def _physics(path: Path, manifest, physics: Physics | None) -> Physics:
     needed = [name for name, parts in manifest["known"].items() if "known" in parts]
     learned = tuple(name for name, parts in manifest["known"].items() if "learned" in parts)
     bar = manifest.get("bar")
-    domain = Point() if bar is None else Bar.of(bar["cells"], 1.0, 1.0, bar["internal_variables"])
+    if bar is None:
+        moving = manifest.get("moving")
+        shape = None if moving is None else (len(manifest["names"]), moving)
+        domain = Point(directions=None if shape is None else jnp.zeros(shape))
+    else:
+        domain = Bar.of(bar["cells"], 1.0, 1.0, bar["internal_variables"])
     if physics is None and not needed:
         return Physics(learned=learned, domain=domain)
     if physics is None or any(getattr(physics, name) is None for name in needed):
@@ -161,7 +173,7 @@ def _physics(path: Path, manifest, physics: Physics | None) -> Physics:
             f"{path} holds a model with a known {' and '.join(needed)}: pass the functions again, "
             "as spenn.load(path, physics=...)."
         )
-    return physics
+    return physics if bar else replace(physics, domain=domain, conserved=())
 
 
 def _skeleton(manifest, config: FitConfig, physics: Physics):

@@ -10,7 +10,7 @@ from spenn.training._loop import advance, begin
 
 RNG = np.random.default_rng(0)
 SAMPLES = Samples(*(jnp.asarray(RNG.normal(size=(64, 2)), jnp.float32) for _ in range(3)))
-START = {"w": jnp.eye(2), "b": jnp.zeros(2)}
+START = {"w": jnp.eye(2)[None], "b": jnp.zeros((1, 2))}
 
 
 CHUNK = 10

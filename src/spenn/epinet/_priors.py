@@ -30,7 +30,9 @@ def scale_priors(model: SPENN, states: Float[Array, "n d"]) -> SPENN:
     inner = domain.internal(local)
     energy_slopes = domain.internal(jax.vmap(jax.grad(base.energy_density))(local))
     entropy_slopes = jax.vmap(jax.grad(base.entropy_density))(inner)
-    forces = jax.vmap(without)(energy_slopes, entropy_slopes)
+    forces = jax.vmap(lambda e, s: without(domain.moving(e), domain.moving(s)))(
+        energy_slopes, entropy_slopes
+    )
 
     def scaled(name, part, epinet):
         match epinet:

@@ -16,7 +16,7 @@ from ..generic import Coordinates, Deterministic
 from ..model import Calibration, Model
 from ..report import FieldView, MethodView, RunView
 from ..systems import SYSTEMS, System
-from ..training import Physics, base_steps
+from ..training import Physics
 from . import _results as results
 from ._clock import Clock
 from ._config import RunConfig
@@ -45,7 +45,7 @@ def run(config: RunConfig, report: Report = lambda stage, done, total, loss: Non
         data = make_data(system, config)
     rehearsal = Rehearsal(config, data)
     with clock.stage("train_base"):
-        total = base_steps(config.fit)
+        total = config.fit.steps
 
         def base_report(stage, steps, loss):
             # The first report means that the base is compiled: from here on the host is idle.

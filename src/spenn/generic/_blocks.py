@@ -16,6 +16,7 @@ from ._assembly import degenerate_operator, rows_without
 from ._domain import AbstractDomain, Point
 
 State = Float[Array, " d"]
+Moving = Float[Array, " moving"]
 
 
 class AbstractPotential(eqx.Module):
@@ -30,10 +31,10 @@ class AbstractPoisson(eqx.Module):
     """Poisson operator: `(x, DS) -> L`, skew and with `DS` in its null space."""
 
     @abc.abstractmethod
-    def operator(self, x: State, entropy_slope: State) -> Float[Array, "d d"]:
-        """Matrix at one state."""
+    def operator(self, x: State, entropy_slope: Moving) -> Float[Array, "moving moving"]:
+        """Matrix at one state, among the directions of the domain that move."""
 
-    def __call__(self, x: State, entropy_slope: State, vector: State) -> State:
+    def __call__(self, x: State, entropy_slope: Moving, vector: Moving) -> Moving:
         """Action on one vector; override it where the matrix would be too large."""
         return jnp.sum(self.operator(x, entropy_slope) * vector, -1)
 
@@ -60,11 +61,11 @@ class LearnedPoisson(AbstractPoisson):
     """An MLP for the raw operator and one global tensor, made skew and degenerate by assembly."""
 
     network: Any
-    tensor: Float[Array, "d d d"]
+    tensor: Float[Array, "moving moving moving"]
 
     def operator(self, x, entropy_slope):
         """Matrix at one state."""
-        raw = self.network(x).reshape(x.size, x.size)
+        raw = self.network(x).reshape(self.tensor.shape[1:])
         return degenerate_operator(raw, rows_without(self.tensor, entropy_slope))
 
 
@@ -93,11 +94,13 @@ def learned_potential(size: int, width: int, depth: int, *, key: PRNGKeyArray) -
     return LearnedPotential(MLP(size, 1, width, depth, key=key))
 
 
-def learned_poisson(size: int, width: int, depth: int, *, key: PRNGKeyArray) -> LearnedPoisson:
+def learned_poisson(
+    size: int, rank: int, width: int, depth: int, *, key: PRNGKeyArray
+) -> LearnedPoisson:
     """Draw a raw operator network and a tensor such that `L` starts with entries of order one."""
     network_key, tensor_key = split(key, 2)
-    network = MLP(size, size * size, width, depth, key=network_key)
-    tensor = normal(tensor_key, (size, size, size), (2 * size) ** -0.5)
+    network = MLP(size, rank * rank, width, depth, key=network_key)
+    tensor = normal(tensor_key, (rank, rank, rank), (2 * rank) ** -0.5)
     return LearnedPoisson(network, tensor)
 
 

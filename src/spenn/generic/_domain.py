@@ -16,7 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..networks import product
 from . import _assembly as assembly
+from ._conserved import moving_directions
 from ._coordinates import Coordinates
 
 State = Float[Array, " d"]
@@ -24,7 +26,7 @@ Density = Callable[[Array], Float[Array, ""]]
 
 
 class Sizes(NamedTuple):
-    """Entries of a local state that the blocks read; no Poisson operator to learn where it is 0."""
+    """Entries that energy and entropy read, and that operators act on; 0: none is to be learned."""
 
     energy: int
     entropy: int
@@ -49,6 +51,15 @@ class AbstractDomain(eqx.Module):
     def prescribed(self) -> tuple[int, ...]:
         """Entries of a state that are imposed from outside, such as moving ends."""
         return ()
+
+    @property
+    def directions(self) -> Float[Array, "force moving"] | None:
+        """Basis of the directions that operators act in; none if those are all there are."""
+        return None
+
+    def moving(self, slope: Float[Array, " force"]) -> Float[Array, " moving"]:
+        """What operators see of a slope."""
+        return slope if self.directions is None else product(slope, self.directions)
 
     def free(self, size: int) -> np.ndarray:
         """Entries of a state with `size` entries that are forecast: all that are not prescribed."""
@@ -88,7 +99,7 @@ class AbstractDomain(eqx.Module):
         x: State,
         energy_slope: State,
         entropy_slope: State,
-        poisson: Callable[[State], State],
+        poisson: Callable[[Array, Array], Array],
         dissipation_slope: Callable[[Array, Array], Array],
     ) -> State:
         """Velocity from slopes of the whole and blocks of local states."""
@@ -111,17 +122,29 @@ class AbstractDomain(eqx.Module):
 
 
 class Point(AbstractDomain):
-    """A state without extent: it is its own, single local state."""
+    """A state without extent: it is its own, single local state.
+
+    Where linear combinations of variables are conserved, `directions` `D` is an orthonormal basis
+    of all directions in which the state moves, and operators act there: with slopes `D^T DE` and
+    `D^T DS` both laws are those of the assembly, and every realisation keeps the combinations.
+    """
 
     cells: int = eqx.field(default=1, static=True)
+    directions: Float[Array, "d moving"] | None = None
+
+    @classmethod
+    def keeping(cls, conserved: Float[np.ndarray, "c d"]) -> "Point":
+        """A point on which the combinations `conserved @ x` never change."""
+        return cls(directions=jnp.asarray(moving_directions(conserved), float))
 
     def size(self, variables):
         """One entry per variable."""
         return variables
 
     def sizes(self, size):
-        """Every block reads everything."""
-        return Sizes(size, size, size, size)
+        """Every block reads everything; operators act on what moves."""
+        rank = size if self.directions is None else self.directions.shape[1]
+        return Sizes(size, size, rank, rank)
 
     def variables(self, size):
         """Every entry is a variable."""
@@ -145,9 +168,14 @@ class Point(AbstractDomain):
 
     def velocity(self, x, energy_slope, entropy_slope, poisson, dissipation_slope):
         """`L DE + D Xi(x, DS)`."""
-        return assembly.velocity(
-            energy_slope, entropy_slope, poisson, lambda y: dissipation_slope(x, y)
+        entropy_slope = self.moving(entropy_slope)
+        velocity = assembly.velocity(
+            self.moving(energy_slope),
+            entropy_slope,
+            lambda vector: poisson(entropy_slope, vector),
+            lambda y: dissipation_slope(x, y),
         )
+        return velocity if self.directions is None else product(self.directions, velocity)
 
     def productions(self, entropy_slope, velocity):
         """`DS . dx/dt`."""

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..networks import product
 from ._assembly import restricted_operator
 from ._blocks import AbstractDissipation, AbstractPoisson, AbstractPotential
 from ._coordinates import Coordinates
@@ -24,16 +25,20 @@ class KnownPotential(AbstractPotential):
 
 
 class KnownPoisson(AbstractPoisson):
-    """A user's Poisson operator, `function(x) -> (d, d)` skew."""
+    """A user's Poisson operator, `function(x) -> (d, d)` skew, in the directions that move."""
 
     function: Callable = eqx.field(static=True)
     coordinates: Coordinates
+    directions: Float[Array, "d moving"] | None = None
 
     def operator(self, x, entropy_slope):
         """Matrix at one state."""
         scale, time_unit = self.coordinates.scale, self.coordinates.time_unit
         given = self.function(self.coordinates.unscaled(x))
-        return restricted_operator(given * (time_unit / (scale[:, None] * scale)), entropy_slope)
+        operator = given * (time_unit / (scale[:, None] * scale))
+        if self.directions is not None:
+            operator = product(self.directions.T, product(operator, self.directions))
+        return restricted_operator(operator, entropy_slope)
 
 
 class KnownDissipation(AbstractDissipation):
@@ -41,9 +46,11 @@ class KnownDissipation(AbstractDissipation):
 
     function: Callable = eqx.field(static=True)
     coordinates: Coordinates
+    directions: Float[Array, "d moving"] | None = None
 
     def __call__(self, x, y):
         """Value at one state and one conjugate variable."""
+        y = y if self.directions is None else product(self.directions, y)
         # On a bar the conjugate variable has no entry for the strain, which comes first.
         scale = self.coordinates.scale[-y.size :]
         given = self.function(self.coordinates.unscaled(x), y / scale)

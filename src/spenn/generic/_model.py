@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ._blocks import Blocks, State
+from ._blocks import Blocks, Moving, State
 
 
 class Rates(NamedTuple):
@@ -52,10 +52,10 @@ class Generic(eqx.Module):
         """Entropy of one local state."""
         return sum((part(local) for part in self.blocks.entropy), jnp.zeros((), local.dtype))
 
-    def poisson(self, x: State, entropy_slope: State, vector: State) -> State:
-        """Action of the Poisson operator on one vector."""
+    def poisson(self, x: State, entropy_slope: Moving, vector: Moving) -> Moving:
+        """Action of the Poisson operator on one vector, among the directions that move."""
         actions = (part(x, entropy_slope, vector) for part in self.blocks.poisson)
-        return sum(actions, jnp.zeros_like(x))
+        return sum(actions, jnp.zeros_like(vector))
 
     def dissipation_slope(self, local: Float[Array, " local"], y: Float[Array, " force"]):
         """Slope of the raw dissipation potential of one local state in its second argument."""
@@ -71,7 +71,7 @@ class Generic(eqx.Module):
             x,
             energy_slope,
             entropy_slope,
-            lambda vector: self.poisson(x, entropy_slope, vector),
+            lambda slope, vector: self.poisson(x, slope, vector),
             self.dissipation_slope,
         )
 

@@ -18,6 +18,5 @@ from ._soap import soap as soap
 from ._stages import BLOCKS as BLOCKS
 from ._stages import Physics as Physics
 from ._stages import attach_epinets as attach_epinets
-from ._stages import base_steps as base_steps
 from ._stages import fit_base as fit_base
 from ._stages import fit_epinet as fit_epinet

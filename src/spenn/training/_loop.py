@@ -1,6 +1,6 @@
 """The training loop: many compiled steps per call, nothing in Python per step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -26,7 +26,11 @@ class Samples(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Where a run of the optimiser stands: all that is needed to go on."""
+    """Where a run of the optimiser stands: all that is needed to go on.
+
+    Every array of `trainable` has a leading axis of *members*: models of one shape, trained side by
+    side on the same batches. One model is one member.
+    """
 
     trainable: PyTree
     optimiser: optax.OptState
@@ -38,9 +42,29 @@ Report = Callable[[int, float], None]
 
 
 @eqx.filter_jit  # one program instead of one per shape
-def begin(trainable: PyTree) -> Progress:
-    """State of the optimiser before the first step."""
-    return Progress(trainable, scale_by_soap().init(trainable), jnp.zeros((), jnp.int32))
+def begin(members: PyTree) -> Progress:
+    """State of the optimiser before the first step, for weights with a leading axis of members."""
+    state = jax.vmap(scale_by_soap().init)(members)
+    start = jnp.zeros((), jnp.int32)
+    return Progress(members, state._replace(step=start), start)
+
+
+def stack(members: Sequence[PyTree]) -> PyTree:
+    """Trees of one structure as one tree, their arrays along a new leading axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *members)
+
+
+def member(progress: Progress, which: int) -> PyTree:
+    """Weights of one member."""
+    return jax.tree.map(lambda a: a[which], progress.trainable)
+
+
+def keep(progress: Progress, which: int) -> Progress:
+    """The progress of one member, to go on with alone."""
+    trainable, state, step = progress
+    state = jax.tree.map(lambda a: a[which : which + 1], state._replace(step=None))
+    trainable = jax.tree.map(lambda a: a[which : which + 1], trainable)
+    return Progress(trainable, state._replace(step=step), step)
 
 
 def advance(
@@ -55,20 +79,20 @@ def advance(
     learning_rate: float,
     key: PRNGKeyArray,
     report: Report,
-) -> tuple[Progress, float]:
-    """Run the optimiser up to step `until` of `total`; returns its state and the last losses' mean.
+) -> tuple[Progress, Float[np.ndarray, " member"]]:
+    """Run the optimiser up to step `until` of `total`; returns its state and recent mean losses.
 
     The rate rises over the first steps and falls to zero as a cosine at step `total`. Batches and
     indices are a function of the key and the step alone, so a run can be cut anywhere.
     """
-    last = jnp.nan
+    last = np.full(len(jax.tree.leaves(progress.trainable)[0]), np.nan)
     # As arrays, so that another length or rate is not another compilation.
     schedule = (jnp.asarray(total, float), jnp.asarray(learning_rate, float))
     while int(progress.step) < until:
         steps = min(CHUNK, until - int(progress.step))
         progress, losses = _chunk(loss, progress, fixed, samples, steps, batch, *schedule, key)
-        last = float(np.mean(losses))
-        report(steps, last)
+        last = np.mean(losses, 0)
+        report(steps, float(np.min(last)))
     return progress, last
 
 
@@ -82,13 +106,16 @@ def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, k
         batch_key, loss_key = jax.random.split(jax.random.fold_in(key, count))
         rows = jax.random.randint(batch_key, (batch,), 0, len(samples.states))
         chosen = Samples(*(a[rows] for a in samples))
-        value, gradient = jax.value_and_grad(
-            lambda t: loss(eqx.combine(t, fixed), chosen, loss_key)
+        values, gradients = jax.vmap(
+            jax.value_and_grad(lambda t: loss(eqx.combine(t, fixed), chosen, loss_key))
         )(trainable)
-        direction, state = optimiser.update(gradient, state)
+        # Members share the count of steps: a refresh of the bases stays one branch for all.
+        axes = jax.tree.map(lambda _: 0, state)._replace(step=None)
+        update = jax.vmap(optimiser.update, (0, axes), (0, axes))
+        directions, state = update(gradients, state)
         size = rate(count)
-        trainable = jax.tree.map(lambda p, d: p - size * d, trainable, direction)
-        return Progress(trainable, state, count + 1), value
+        trainable = jax.tree.map(lambda p, d: p - size * d, trainable, directions)
+        return Progress(trainable, state, count + 1), values
 
     return lax.scan(step, progress, None, length=steps)
 

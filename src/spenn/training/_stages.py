@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import equinox as eqx
 import jax
+import numpy as np
 from jax.tree_util import Partial
 from jaxtyping import PRNGKeyArray
 
@@ -20,12 +21,13 @@ from ..generic import (
     LearnedDissipation,
     LearnedPoisson,
     LearnedPotential,
+    Point,
     learned_dissipation,
     learned_poisson,
     learned_potential,
 )
 from ..networks import split
-from ._loop import Report, Samples, advance, begin
+from ._loop import Report, Samples, advance, begin, keep, member, stack
 from ._losses import PER_STATE, POINT, base_loss, epinet_loss
 
 BLOCKS = ("energy", "entropy", "poisson", "dissipation")
@@ -37,7 +39,8 @@ class Physics:
 
     A block with a function that is not in `learned` is taken as known; one that is in `learned` as
     well is known + learned. By default everything is learned, of a state without extent; on another
-    `domain` the functions are those of its local states.
+    `domain` the functions are those of its local states. Rows of `conserved` are coefficients of
+    linear combinations of the variables that never change, such as atoms in a closed vessel.
     """
 
     energy: Callable | None = None
@@ -46,6 +49,7 @@ class Physics:
     dissipation: Callable | None = None
     learned: tuple[str, ...] = BLOCKS
     domain: AbstractDomain = POINT
+    conserved: tuple[tuple[float, ...], ...] = ()
 
     def __post_init__(self):
         """Refuse unknown names and empty energy or entropy."""
@@ -54,12 +58,15 @@ class Physics:
         for name in ("energy", "entropy"):
             if name not in self.learned and getattr(self, name) is None:
                 raise ValueError(f"the {name} must be given, learned or both.")
+        if self.conserved and not isinstance(self.domain, Point):
+            raise ValueError("conserved combinations are those of a state without extent.")
 
     def blocks(
         self, coordinates: Coordinates, size: int, width: int, depth: int, *, key: PRNGKeyArray
     ) -> Blocks:
         """Known parts in scaled coordinates and fresh networks for the learned ones."""
-        sizes, units = self.domain.sizes(size), self.domain.units(coordinates)
+        domain = self._domain(coordinates, size)
+        sizes, units = domain.sizes(size), domain.units(coordinates)
         shape = (width, depth)
         kinds = {
             "energy": (
@@ -71,11 +78,11 @@ class Physics:
                 lambda key: learned_potential(sizes.entropy, *shape, key=key),
             ),
             "poisson": (
-                lambda f: KnownPoisson(f, coordinates),
-                lambda key: learned_poisson(sizes.poisson, *shape, key=key),
+                lambda f: KnownPoisson(f, coordinates, domain.directions),
+                lambda key: learned_poisson(size, sizes.poisson, *shape, key=key),
             ),
             "dissipation": (
-                lambda f: KnownDissipation(f, units.energy),
+                lambda f: KnownDissipation(f, units.energy, domain.directions),
                 lambda key: learned_dissipation(sizes.energy, sizes.force, *shape, key=key),
             ),
         }
@@ -93,7 +100,17 @@ class Physics:
 
         keys = split(key, len(BLOCKS))
         every = {name: parts(name, k) for name, k in zip(BLOCKS, keys, strict=True)}
-        return Blocks(**every, domain=self.domain.scaled())
+        return Blocks(**every, domain=domain.scaled())
+
+    def _domain(self, coordinates: Coordinates, size: int) -> AbstractDomain:
+        if not self.conserved:
+            return self.domain
+        rows = np.atleast_2d(np.asarray(self.conserved, np.float64))
+        if rows.shape[1] != size:
+            raise ValueError(
+                f"a conserved combination needs one coefficient for each of {size} variables."
+            )
+        return Point.keeping(rows * coordinates.on_host().scale)
 
 
 def fit_base(
@@ -105,33 +122,35 @@ def fit_base(
     key: PRNGKeyArray,
     report: Report = lambda steps, loss: None,
 ) -> Blocks:
-    """Stage one. Several fresh starts race for a few hundred steps, the best one goes on."""
+    """Stage one. Several fresh starts are trained side by side; after a while the best goes on."""
     start_key, data_key = split(key, 2)
     size = samples.states.shape[1]
-    options = {
-        "total": config.steps,
-        "batch": _states(config.batch, physics.domain),
-        "learning_rate": config.learning_rate,
-        "key": data_key,
-        "report": report,
-    }
 
     def start(race):
         race_key = jax.random.fold_in(start_key, race)
         blocks = physics.blocks(coordinates, size, config.width, config.depth, key=race_key)
-        learned, fixed = eqx.partition(blocks, _is_learned(blocks))
-        until = min(config.race_steps, config.steps)
-        progress, loss = advance(base_loss, begin(learned), fixed, samples, until=until, **options)
-        return loss, progress, fixed
+        return eqx.partition(blocks, _is_learned(blocks))
 
-    _, progress, fixed = min((start(race) for race in range(config.races)), key=_finite_loss)
-    progress, _ = advance(base_loss, progress, fixed, samples, until=config.steps, **options)
-    return eqx.combine(progress.trainable, fixed)
+    learned, (fixed, *_) = zip(*map(start, range(config.races)), strict=True)
 
+    def run(progress, until):
+        return advance(
+            base_loss,
+            progress,
+            fixed,
+            samples,
+            until=until,
+            total=config.steps,
+            batch=_states(config.batch, physics.domain),
+            learning_rate=config.learning_rate,
+            key=data_key,
+            report=report,
+        )
 
-def base_steps(config: FitConfig) -> int:
-    """Optimiser steps of stage one, races included."""
-    return (config.races - 1) * min(config.race_steps, config.steps) + config.steps
+    progress, losses = run(begin(stack(learned)), min(config.race_steps, config.steps))
+    best = int(np.argmin(np.where(np.isnan(losses), np.inf, losses)))
+    progress, _ = run(keep(progress, best), config.steps)
+    return eqx.combine(member(progress, 0), fixed)
 
 
 def fit_epinet(
@@ -151,7 +170,7 @@ def fit_epinet(
     learned, fixed = eqx.partition(model, trainable(model))
     progress, _ = advance(
         Partial(epinet_loss, mean_weight=config.mean_weight),
-        begin(learned),
+        begin(stack([learned])),
         fixed,
         samples,
         until=config.epinet_steps,
@@ -161,7 +180,7 @@ def fit_epinet(
         key=train_key,
         report=report,
     )
-    return eqx.combine(progress.trainable, fixed)
+    return eqx.combine(member(progress, 0), fixed)
 
 
 def attach_epinets(
@@ -181,11 +200,6 @@ def attach_epinets(
 def _states(batch: int, domain: AbstractDomain) -> int:
     """States with about as many local states as a batch asks for, in whole groups of stage two."""
     return PER_STATE * max(1, batch // (PER_STATE * domain.cells))
-
-
-def _finite_loss(result):
-    loss = result[0]
-    return loss if loss == loss else float("inf")
 
 
 def _is_learned(blocks: Blocks):
