@@ -49,6 +49,16 @@ def test_round_trip_is_bit_identical(path):
     )
 
 
+def test_a_model_with_a_conserved_combination_keeps_it(tmp_path):
+    model = make_model(spenn.Physics(conserved=((1.0, 0.0, 2.0),)))
+    model.save(tmp_path / "model.spenn")
+    x, z = np.array([1.1, 2.5, 7.0]), model.draw(1)[0]
+    velocity = spenn.load(tmp_path / "model.spenn").velocity(x, z)
+    np.testing.assert_array_equal(velocity, model.velocity(x, z))
+    assert np.abs(velocity).max() > 1e-3
+    np.testing.assert_allclose(velocity[0] + 2 * velocity[2], 0, atol=1e-5)
+
+
 def test_base_model_round_trip(tmp_path):
     base = make_model().base
     base.save(tmp_path / "base.spenn")

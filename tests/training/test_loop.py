@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spenn.training import Samples, _loop
-from spenn.training._loop import advance, begin
+from spenn.training._loop import advance, begin, keep, member, stack
 
 RNG = np.random.default_rng(0)
 SAMPLES = Samples(*(jnp.asarray(RNG.normal(size=(64, 2)), jnp.float32) for _ in range(3)))
@@ -73,6 +73,34 @@ def test_same_key_same_weights_bit_for_bit():
     one, again, other = (_run(loss, begin(START), 20, seed=s)[0] for s in (1, 1, 2))
     jax.tree.map(np.testing.assert_array_equal, one.trainable, again.trainable)
     assert np.any(one.trainable["w"] != other.trainable["w"])
+
+
+def test_members_side_by_side_end_where_each_ends_alone():
+    loss, _ = _loss()
+    starts = [jax.tree.map(lambda a, c=c: c * a[0] + c, START) for c in (0.5, 1.0, 2.0)]
+    together, losses = _run(loss, begin(stack(starts)), 25)
+    for i, start in enumerate(starts):
+        alone, last = _run(loss, begin(stack([start])), 25)
+        close = {"rtol": 2e-5, "atol": 2e-6}
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, **close),
+            member(together, i),
+            member(alone, 0),
+        )
+        np.testing.assert_allclose(losses[i], last[0], rtol=1e-5)
+
+
+def test_one_member_can_go_on_alone():
+    loss, _ = _loss()
+    starts = stack([jax.tree.map(lambda a, c=c: c * a[0], START) for c in (1.0, 2.0)])
+    half, _ = _run(loss, begin(starts), 15)
+    alone, _ = _run(loss, keep(half, 1), 25)
+    together, _ = _run(loss, half, 25)
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6),
+        member(alone, 0),
+        member(together, 1),
+    )
 
 
 @pytest.mark.parametrize("source", ["batch", "key"])

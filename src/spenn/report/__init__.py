@@ -4,5 +4,7 @@ from ._progress import Progress as Progress
 from ._table import print_tables as print_tables
 from ._view import FieldView as FieldView
 from ._view import MethodView as MethodView
+from ._view import PageMethod as PageMethod
+from ._view import PageView as PageView
 from ._view import RunView as RunView
 from .figures import draw_figures as draw_figures

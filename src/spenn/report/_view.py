@@ -119,6 +119,56 @@ class RunView:
             )
 
 
+@dataclass(frozen=True, eq=False)
+class PageMethod:
+    """One method on the page: its forecasts of the shown test trajectories, from t = 0 on."""
+
+    name: str
+    """A key of `results["methods"]`."""
+    mean: np.ndarray
+    """(trajectory, time, entry): mean over the samples."""
+    std: np.ndarray | None = None
+    """(trajectory, time, entry): standard deviation over them; `None` for one sample."""
+    reach: np.ndarray | None = None
+    """(level, time, entry): half the width of calibrated intervals over `std`, possibly inf."""
+    energy_rate: np.ndarray | None = None
+    """(3, time): 2.5 %, 50 % and 97.5 % quantiles over samples of dE/dt, first trajectory."""
+    entropy_rate_min: np.ndarray | None = None
+    """(time,): minimum over samples of dS/dt, first trajectory."""
+
+
+@dataclass(frozen=True, eq=False)
+class PageView:
+    """What `report.html` shows beyond the numbers of `results.json`, which it holds as well.
+
+    A state is a vector of entries. A variable is one of them, or, where it is a field, several
+    consecutive ones: those from `starts[i]` up to the next start.
+    """
+
+    results: dict
+    """The document of `results.json`."""
+    title: str
+    """What was learned, for a reader: 'Harmonic oscillator in a heat bath'."""
+    labels: tuple[str, ...]
+    """(variable,): 'position q'; the names are those of `results["floor"]["mae"]`, in order."""
+    time_label: str
+    """'time t', with its unit where there is one."""
+    times: np.ndarray
+    """(time,): from t = 0 on."""
+    levels: tuple[float, ...]
+    """Nominal levels, the same as in `results`."""
+    starts: tuple[int, ...]
+    """(variable,): first entry of each variable."""
+    truth: np.ndarray
+    """(trajectory, time, entry): the shown test trajectories, few enough for a small file."""
+    methods: tuple[PageMethod, ...]
+    """In the order in which to show them."""
+    places: tuple[np.ndarray, ...] | None = None
+    """For fields: (entry of the variable,) positions, one array per variable."""
+    place_label: str = ""
+    """'position (mm)'."""
+
+
 def _check(name: str, value: ArrayLike | None, shape: tuple[int, ...]) -> None:
     if value is not None and np.shape(value) != shape:
         raise ValueError(f"{name} has shape {np.shape(value)}, expected {shape}.")
