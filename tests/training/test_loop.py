@@ -75,18 +75,17 @@ def test_same_key_same_weights_bit_for_bit():
     assert np.any(one.trainable["w"] != other.trainable["w"])
 
 
+def _assert_close(one, other):
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6), one, other)
+
+
 def test_members_side_by_side_end_where_each_ends_alone():
     loss, _ = _loss()
     starts = [jax.tree.map(lambda a, c=c: c * a[0] + c, START) for c in (0.5, 1.0, 2.0)]
     together, losses = _run(loss, begin(stack(starts)), 25)
     for i, start in enumerate(starts):
         alone, last = _run(loss, begin(stack([start])), 25)
-        close = {"rtol": 2e-5, "atol": 2e-6}
-        jax.tree.map(
-            lambda a, b: np.testing.assert_allclose(a, b, **close),
-            member(together, i),
-            member(alone, 0),
-        )
+        _assert_close(member(together, i), member(alone, 0))
         np.testing.assert_allclose(losses[i], last[0], rtol=1e-5)
 
 
@@ -96,11 +95,7 @@ def test_one_member_can_go_on_alone():
     half, _ = _run(loss, begin(starts), 15)
     alone, _ = _run(loss, keep(half, 1), 25)
     together, _ = _run(loss, half, 25)
-    jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6),
-        member(alone, 0),
-        member(together, 1),
-    )
+    _assert_close(member(alone, 0), member(together, 1))
 
 
 @pytest.mark.parametrize("source", ["batch", "key"])
