@@ -21,11 +21,17 @@ from spenn.experiment import RunConfig
 from spenn.experiment._data import make_data
 from spenn.experiment._layout import Layout
 from spenn.forecast import evaluate
-from spenn.generic import Deterministic
+from spenn.generic import Deterministic, is_learned
 from spenn.systems import SYSTEMS, simulate
-from spenn.training import Physics, Samples, base_loss, make_samples, scale_by_soap
+from spenn.training import (
+    Physics,
+    Samples,
+    base_loss,
+    make_samples,
+    scale_by_soap,
+    states_of,
+)
 from spenn.training._loop import _cosine
-from spenn.training._stages import _is_learned, _states
 
 CHUNK = 200
 
@@ -43,9 +49,9 @@ def train(system, train, configs, seeds, steps, batch):
         shape = (configs[0].width, configs[0].depth)
         return Physics(domain=domain).blocks(coordinates, size, *shape, key=key)
 
-    fixed = eqx.filter(blocks(jax.random.key(0)), _is_learned(blocks(jax.random.key(0))), True)
+    fixed = eqx.filter(blocks(jax.random.key(0)), is_learned(blocks(jax.random.key(0))), True)
     keys = jnp.stack([jax.random.key(seed) for seed in seeds])
-    learned = jax.vmap(lambda k: eqx.filter(b := blocks(k), _is_learned(b)))(keys)
+    learned = jax.vmap(lambda k: eqx.filter(b := blocks(k), is_learned(b)))(keys)
     optimiser = scale_by_soap()
     state = jax.vmap(optimiser.init)(learned)
     state = state._replace(step=jnp.zeros((), jnp.int32))  # shared: its `cond` stays one branch
@@ -54,7 +60,7 @@ def train(system, train, configs, seeds, steps, batch):
     def step(carry, i):
         learned, state = carry
         key = jax.random.fold_in(jax.random.key(7), i)
-        rows = jax.random.randint(key, (_states(batch, domain),), 0, len(states))
+        rows = jax.random.randint(key, (states_of(batch, domain),), 0, len(states))
 
         def loss(learned, weights):
             chosen = Samples(states[rows], velocities[rows], weights)

@@ -18,6 +18,10 @@ class FitConfig:
     realisations counts than each of them does; `prior_scale`, the relative size of the
     perturbations before training, or `None` to find it on trajectories, of which a share
     `validation` is held out; `centred` indices for all blocks but dissipation.
+
+    **Baselines.** A deep ensemble has `members`, their widths in turn those of `member_widths`,
+    each trained for `member_steps` on batches of `member_batch`; Monte Carlo dropout is trained as
+    the base is and drops units at the rate `dropout`.
     """
 
     width: int = 30
@@ -41,3 +45,8 @@ class FitConfig:
     prior_scale: float | None = None
     centred: bool = True
     validation: float = 0.05
+    members: int = 50
+    member_widths: tuple[int, ...] = (20, 30, 40)
+    member_steps: int = 4000
+    member_batch: int = 2048
+    dropout: float = 0.2

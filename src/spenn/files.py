@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -18,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 import safetensors.numpy
 
+from .baselines import DeepEnsemble, MCDropout
 from .calibrate import Conformal
 from .config import FitConfig
 from .epinet import SPENN
@@ -29,11 +31,18 @@ from .generic import (
     KnownPoisson,
     KnownPotential,
     Point,
+    is_learned,
 )
 from .model import Calibration, Model
 from .training import BLOCKS, Physics, attach_epinets
 
 FORMAT = 1
+KINDS = {
+    "base": Deterministic,
+    "spenn": SPENN,
+    "deep-ensemble": DeepEnsemble,
+    "mc-dropout": MCDropout,
+}
 LARGEST_HEADER = 10_000_000
 
 
@@ -60,7 +69,7 @@ def save_model(model: Model, path: Path) -> None:
         tensors |= _tensors({"calibration": model.calibration.conformal})
     manifest = {
         "format": FORMAT,
-        "kind": "spenn" if isinstance(model.method, SPENN) else "base",
+        "kind": _kind(model),
         "names": list(model.names),
         "config": asdict(model.config),
         "known": _known(model),
@@ -87,12 +96,20 @@ def load(path: str | Path, physics: Physics | None = None) -> Model:
     if _digest(text, tensors) != digest:
         raise ValueError(f"{path} is damaged: its content does not have the digest it states.")
     physics = _physics(path, manifest, physics)
-    config = FitConfig(**manifest["config"])
+    config = _config(manifest)
     skeleton = eqx.filter_eval_shape(_skeleton, manifest, config, physics)
     filled = _fill(path, skeleton, tensors)
     calibration = _calibration(tensors)
     names = tuple(manifest["names"])
     return Model(names, filled["coordinates"], filled["method"], config, calibration)
+
+
+def _kind(model: Model) -> str:
+    """The name under which a file remembers a method."""
+    for kind, method in KINDS.items():
+        if isinstance(model.method, method):
+            return kind
+    raise ValueError(f"a {type(model.method).__name__} cannot be saved: spenn cannot rebuild it.")
 
 
 def _known(model: Model) -> dict[str, list[str]]:
@@ -163,7 +180,7 @@ def _physics(path: Path, manifest, physics: Physics | None) -> Physics:
     if bar is None:
         moving = manifest.get("moving")
         shape = None if moving is None else (len(manifest["names"]), moving)
-        domain = Point(directions=None if shape is None else jnp.zeros(shape))
+        domain = Point(basis=None if shape is None else jnp.zeros(shape))
     else:
         domain = Bar.of(bar["cells"], 1.0, 1.0, bar["internal_variables"])
     if physics is None and not needed:
@@ -176,15 +193,33 @@ def _physics(path: Path, manifest, physics: Physics | None) -> Physics:
     return physics if bar else replace(physics, domain=domain, conserved=())
 
 
+def _config(manifest) -> FitConfig:
+    """The configuration; JSON has lists where it has tuples."""
+    values: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in manifest["config"].items()
+    }
+    return FitConfig(**values)
+
+
 def _skeleton(manifest, config: FitConfig, physics: Physics):
     """A model of the right shape; evaluated for its shapes alone."""
-    size = len(manifest["names"])
-    key = jax.random.key(0)
-    coordinates = Coordinates.identity(size)
-    blocks = physics.blocks(coordinates, size, config.width, config.depth, key=key)
-    if manifest["kind"] == "base":
-        return {"coordinates": coordinates, "method": Deterministic(blocks)}
-    method = attach_epinets(blocks, 0.0, config, key=key)
+    size, key = len(manifest["names"]), jax.random.key(0)
+    coordinates, kind = Coordinates.identity(size), manifest["kind"]
+    width = max(config.member_widths[: config.members]) if kind == "deep-ensemble" else config.width
+    blocks = physics.blocks(coordinates, size, width, config.depth, key=key)
+    match kind:
+        case "base":
+            method = Deterministic(blocks)
+        case "spenn":
+            method = attach_epinets(blocks, 0.0, config, key=key)
+        case "mc-dropout":
+            method = MCDropout(blocks, config.dropout)
+        case "deep-ensemble":
+            one, shared = eqx.partition(blocks, is_learned(blocks))
+            every = jax.tree.map(lambda a: jnp.broadcast_to(a, (config.members, *a.shape)), one)
+            method = DeepEnsemble(eqx.combine(every, shared), config.members)
+        case _:
+            raise ValueError(f"a model file of kind {kind!r} is from a newer spenn: update spenn.")
     return {"coordinates": coordinates, "method": method}
 
 

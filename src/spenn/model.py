@@ -93,14 +93,17 @@ class Model:
 
     @property
     def blocks(self) -> Blocks:
-        """The blocks of the base."""
-        if not isinstance(self.method, Deterministic | SPENN):
-            raise ValueError(f"a {type(self.method).__name__} has no base.")
-        return self.method.base
+        """The blocks of the base; those of all members, for an ensemble."""
+        blocks = getattr(self.method, "base", None)
+        if not isinstance(blocks, Blocks):
+            raise ValueError(f"a {type(self.method).__name__} has no blocks of its own.")
+        return blocks
 
     @property
     def base(self) -> "Model":
         """The deterministic model inside."""
+        if not isinstance(self.method, Deterministic | SPENN):
+            raise ValueError(f"a {type(self.method).__name__} has no base.")
         return replace(self, method=Deterministic(self.blocks), calibration=None)
 
     @property

@@ -93,7 +93,7 @@ def test_one_member_can_go_on_alone():
     loss, _ = _loss()
     starts = stack([jax.tree.map(lambda a, c=c: c * a[0], START) for c in (1.0, 2.0)])
     half, _ = _run(loss, begin(starts), 15)
-    alone, _ = _run(loss, keep(half, 1), 25)
+    alone, _ = _run(loss, keep(half, np.array([1])), 25)
     together, _ = _run(loss, half, 25)
     _assert_close(member(alone, 0), member(together, 1))
 

@@ -73,7 +73,7 @@ def _run(config, out: Path) -> None:
 
     existed = out.exists()
     prepare(out)
-    _compile_once_and_fast()
+    _compile_once()
     from ..experiment._run import run as run_experiment
     from ..report import Progress, print_tables
 
@@ -93,7 +93,7 @@ def _run(config, out: Path) -> None:
     console.print(f"Results, model, configuration and figures are in {out}.")
 
 
-def _compile_once_and_fast() -> None:
+def _compile_once() -> None:
     """Keep compiled programs between runs, where the user has not said otherwise."""
     import jax
 
@@ -101,10 +101,6 @@ def _compile_once_and_fast() -> None:
         home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
         jax.config.update("jax_compilation_cache_dir", str(home / "spenn" / "jax"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
-    # Our matrices are small: on a GPU the search for kernels takes longer than it saves.
-    flags = os.environ.get("XLA_FLAGS", "")
-    if "triton_gemm" not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_enable_triton_gemm=false"
 
 
 def main() -> None:

@@ -7,7 +7,13 @@ from ..config import FitConfig
 SYSTEMS = ("oscillator", "chemical-motor", "viscoplastic")
 PRESETS = ("quick", "paper")
 REFERENCES = ("paper", "converged")
-METHODS = ("spenn-half-normal", "spenn-uniform", "spenn-exponential")
+METHODS = (
+    "spenn-half-normal",
+    "spenn-uniform",
+    "spenn-exponential",
+    "deep-ensemble",
+    "mc-dropout",
+)
 
 
 @dataclass(frozen=True)
@@ -44,19 +50,20 @@ class RunConfig:
 
 # Samples per trajectory and training, by system: for two CPU cores, and for a GPU. A GPU trains
 # four starts to the end in little more time than one; on a CPU they race, and the best goes on.
+QUICK = FitConfig(batch=2048, members=10, member_steps=2000, member_batch=512)
+PAPER = FitConfig(batch=8192, epinet_steps=3000)
+BAR = {"member_widths": (20, 25, 30), "dropout": 0.1}
+SMALL = {"width": 20, "epinet_width": 10, "prior_width": 5}
 SIZES = {
     "quick": {
-        "oscillator": (100, FitConfig(steps=5000, batch=2048)),
-        "chemical-motor": (50, FitConfig(steps=10_000, batch=2048)),
-        "viscoplastic": (
-            50,
-            FitConfig(width=20, steps=4000, batch=2048, epinet_width=10, prior_width=5),
-        ),
+        "oscillator": (100, replace(QUICK, steps=5000)),
+        "chemical-motor": (50, replace(QUICK, steps=10_000)),
+        "viscoplastic": (50, replace(QUICK, steps=4000, **SMALL, **BAR)),
     },
     "paper": {
-        "oscillator": (2000, FitConfig(steps=10_000, race_steps=10_000, batch=8192)),
-        "chemical-motor": (2000, FitConfig(steps=20_000, race_steps=20_000, batch=8192, width=50)),
-        "viscoplastic": (2000, FitConfig(steps=10_000, race_steps=10_000, batch=8192)),
+        "oscillator": (2000, replace(PAPER, steps=10_000, race_steps=10_000)),
+        "chemical-motor": (2000, replace(PAPER, steps=20_000, race_steps=20_000, width=50)),
+        "viscoplastic": (2000, replace(PAPER, steps=10_000, race_steps=10_000, **BAR)),
     },
 }
 

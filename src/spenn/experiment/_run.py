@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import __version__
+from ..baselines import DeepEnsemble, fit_dropout, fit_ensemble
 from ..calibrate import Conformal
-from ..epinet import INDICES
+from ..epinet import SPENN
 from ..fitting import add_uncertainty, fit_deterministic
 from ..forecast import LEVELS, Evaluation, Summary, evaluate
 from ..generic import Coordinates, Deterministic
@@ -101,24 +102,18 @@ def _deterministic(base: Model, layout: Layout, data: RunData, clock: Clock):
 def _probabilistic(
     method: str, base: Model, layout: Layout, data: RunData, config, clock: Clock, report: Report
 ):
+    """Train one method, forecast with it, calibrate and score it."""
     compiled, stages = clock.compile, (f"train {method}", f"forecast {method}")
-    fit = replace(config.fit, index=method.removeprefix("spenn-"))
-    assert fit.index in INDICES
     with clock.stage(stages[0]):
-        model = add_uncertainty(
-            base,
-            data.train,
-            config.seed,
-            fit,
-            report=lambda stage, steps, loss: report(method, steps, fit.epinet_steps, loss),
-        )
+        model = _train(method, base, data, config, report)
+    samples = model.method.members if isinstance(model.method, DeepEnsemble) else config.samples
     everything = data.forecast
     with clock.stage(stages[1]):
         evaluation = evaluate(
             model.method,
             model.coordinates,
             everything,
-            model.draw(config.samples, config.seed),
+            model.draw(samples, config.seed),
             keep=len(data.calibration),
             report=lambda done: report(f"forecast {method}", done, len(everything), np.nan),
         )
@@ -129,24 +124,50 @@ def _probabilistic(
             jnp.asarray(layout.forecast(data.calibration), float),
         )
     truth = layout.forecast(data.test)
-    train_base, train, forecast = (clock.seconds[s] for s in ("train_base", *stages))
     entry = {
-        "samples": config.samples,
-        "prior_scale": model.prior_scale,
+        "samples": samples,
+        **({"prior_scale": model.prior_scale} if isinstance(model.method, SPENN) else {}),
         **results.accuracy(layout, test.mean, truth),
         **results.uncertainty(layout, test, truth, conformal),
         "spread_outside": results.spread_ratio(layout, outside, test),
         "laws": results.laws(evaluation.summary, evaluation.diverged),
-        "seconds": {
-            "train_base": train_base,
-            "train_epinet": train,
-            "forecast": forecast,
-            "compile": clock.compile - compiled,
-            "total": train_base + train + forecast,
-        },
+        "seconds": _seconds(model, clock, *stages, clock.compile - compiled),
     }
     model = replace(model, calibration=Calibration(data.test.times, conformal))
     return model, entry, _method_view(method, layout, data, entry, evaluation, test, conformal)
+
+
+def _train(method: str, base: Model, data: RunData, config: RunConfig, report: Report) -> Model:
+    """One trained model, by the name of its method."""
+    fit, physics = config.fit, Physics(domain=SYSTEMS[config.system].domain())
+    baselines = {
+        "deep-ensemble": (fit_ensemble, fit.member_steps),
+        "mc-dropout": (fit_dropout, fit.steps),
+    }
+    if method in baselines:
+        train, total = baselines[method]
+        return train(
+            data.train, config.seed, fit, physics, lambda _, n, loss: report(method, n, total, loss)
+        )
+    fit = replace(fit, index=method.removeprefix("spenn-"))
+    return add_uncertainty(
+        base,
+        data.train,
+        config.seed,
+        fit,
+        report=lambda stage, steps, loss: report(method, steps, fit.epinet_steps, loss),
+    )
+
+
+def _seconds(model: Model, clock: Clock, training: str, forecasting: str, compiling: float) -> dict:
+    """Times of one method; an S-PENN needs the base, a baseline does not."""
+    train, forecast = clock.seconds[training], clock.seconds[forecasting]
+    if isinstance(model.method, SPENN):
+        parts = {"train_base": clock.seconds["train_base"], "train_epinet": train}
+    else:
+        parts = {"train": train}
+    total = sum(parts.values()) + forecast
+    return {**parts, "forecast": forecast, "compile": compiling, "total": total}
 
 
 def _method_view(

@@ -13,6 +13,7 @@ from ._blocks import Blocks as Blocks
 from ._blocks import LearnedDissipation as LearnedDissipation
 from ._blocks import LearnedPoisson as LearnedPoisson
 from ._blocks import LearnedPotential as LearnedPotential
+from ._blocks import is_learned as is_learned
 from ._blocks import learned_dissipation as learned_dissipation
 from ._blocks import learned_poisson as learned_poisson
 from ._blocks import learned_potential as learned_potential

@@ -8,6 +8,7 @@ import abc
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -87,6 +88,18 @@ class Blocks(eqx.Module):
     poisson: tuple[AbstractPoisson, ...]
     dissipation: tuple[AbstractDissipation, ...]
     domain: AbstractDomain = Point()
+
+
+def is_learned(blocks: Blocks) -> Blocks:
+    """Tree of booleans: true for network weights, false for whatever a known part carries."""
+    learned = (LearnedDissipation, LearnedPoisson, LearnedPotential)
+    return jax.tree.map(
+        lambda part: jax.tree.map(
+            lambda leaf: isinstance(part, learned) and eqx.is_inexact_array(leaf), part
+        ),
+        blocks,
+        is_leaf=lambda node: node is not blocks and isinstance(node, eqx.Module),
+    )
 
 
 def learned_potential(size: int, width: int, depth: int, *, key: PRNGKeyArray) -> LearnedPotential:

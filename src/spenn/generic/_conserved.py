@@ -23,5 +23,6 @@ def moving_directions(conserved: Float[np.ndarray, "c d"]) -> Float[np.ndarray, 
     if len(rows) == size:
         raise ValueError(f"if {size} combinations of {size} variables are conserved, none moves.")
     others = np.eye(size) - rows.T @ rows
-    basis = scipy.linalg.qr(others, pivoting=True)[0][:, : size - len(rows)]
-    return np.where(np.abs(basis) > ROUNDING, basis, 0.0)
+    basis, *_ = scipy.linalg.qr(others, pivoting=True)
+    basis = np.where(np.abs(basis) > ROUNDING, basis, 0.0)
+    return basis[:, : size - len(rows)]

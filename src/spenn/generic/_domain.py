@@ -124,18 +124,23 @@ class AbstractDomain(eqx.Module):
 class Point(AbstractDomain):
     """A state without extent: it is its own, single local state.
 
-    Where linear combinations of variables are conserved, `directions` `D` is an orthonormal basis
-    of all directions in which the state moves, and operators act there: with slopes `D^T DE` and
-    `D^T DS` both laws are those of the assembly, and every realisation keeps the combinations.
+    Where linear combinations of variables are conserved, `basis` is an orthonormal basis `D` of all
+    directions in which the state moves, and operators act there: with slopes `D^T DE` and `D^T DS`
+    both laws are those of the assembly, and every realisation keeps the combinations.
     """
 
     cells: int = eqx.field(default=1, static=True)
-    directions: Float[Array, "d moving"] | None = None
+    basis: Float[Array, "d moving"] | None = None
+
+    @property
+    def directions(self):
+        """The basis."""
+        return self.basis
 
     @classmethod
     def keeping(cls, conserved: Float[np.ndarray, "c d"]) -> "Point":
         """A point on which the combinations `conserved @ x` never change."""
-        return cls(directions=jnp.asarray(moving_directions(conserved), float))
+        return cls(basis=jnp.asarray(moving_directions(conserved), float))
 
     def size(self, variables):
         """One entry per variable."""

@@ -7,11 +7,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from ._soap import scale_by_soap
+from ._soap import SoapState, scale_by_soap
 
 CHUNK = 100
 WARM_UP = 100
@@ -33,7 +32,7 @@ class Progress(NamedTuple):
     """
 
     trainable: PyTree
-    optimiser: optax.OptState
+    optimiser: SoapState
     step: Int[Array, ""]
 
 
@@ -44,7 +43,7 @@ Report = Callable[[int, float], None]
 @eqx.filter_jit  # one program instead of one per shape
 def begin(members: PyTree) -> Progress:
     """State of the optimiser before the first step, for weights with a leading axis of members."""
-    state = jax.vmap(scale_by_soap().init)(members)
+    state: SoapState = jax.vmap(scale_by_soap().init)(members)  # pyright: ignore
     start = jnp.zeros((), jnp.int32)
     return Progress(members, state._replace(step=start), start)
 
@@ -59,12 +58,13 @@ def member(progress: Progress, which: int) -> PyTree:
     return jax.tree.map(lambda a: a[which], progress.trainable)
 
 
-def keep(progress: Progress, which: int) -> Progress:
-    """The progress of one member, to go on with alone."""
+def keep(progress: Progress, which: Int[np.ndarray, " chosen"]) -> Progress:
+    """The progress of some members, to go on with alone."""
     trainable, state, step = progress
-    state = jax.tree.map(lambda a: a[which : which + 1], state._replace(step=None))
-    trainable = jax.tree.map(lambda a: a[which : which + 1], trainable)
-    return Progress(trainable, state._replace(step=step), step)
+    trainable, matrices, vectors = jax.tree.map(
+        lambda a: a[which], (trainable, state.matrices, state.vectors)
+    )
+    return Progress(trainable, SoapState(step, matrices, vectors), step)
 
 
 def advance(
@@ -79,25 +79,29 @@ def advance(
     learning_rate: float,
     key: PRNGKeyArray,
     report: Report,
+    masks: PyTree | None = None,
 ) -> tuple[Progress, Float[np.ndarray, " member"]]:
     """Run the optimiser up to step `until` of `total`; returns its state and recent mean losses.
 
     The rate rises over the first steps and falls to zero as a cosine at step `total`. Batches and
-    indices are a function of the key and the step alone, so a run can be cut anywhere.
+    indices are a function of the key and the step alone, so a run can be cut anywhere. Weights
+    where `masks`, a tree like the members', is zero stay as they are.
     """
     last = np.full(len(jax.tree.leaves(progress.trainable)[0]), np.nan)
     # As arrays, so that another length or rate is not another compilation.
     schedule = (jnp.asarray(total, float), jnp.asarray(learning_rate, float))
     while int(progress.step) < until:
         steps = min(CHUNK, until - int(progress.step))
-        progress, losses = _chunk(loss, progress, fixed, samples, steps, batch, *schedule, key)
+        progress, losses = _chunk(
+            loss, progress, fixed, samples, steps, batch, *schedule, key, masks
+        )
         last = np.mean(losses, 0)
         report(steps, float(np.min(last)))
     return progress, last
 
 
 @eqx.filter_jit
-def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, key):
+def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, key, masks):
     optimiser = scale_by_soap()
     rate = _cosine(learning_rate, total)
 
@@ -109,15 +113,21 @@ def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, k
         values, gradients = jax.vmap(
             jax.value_and_grad(lambda t: loss(eqx.combine(t, fixed), chosen, loss_key))
         )(trainable)
+        gradients = _masked(gradients, masks)
         # Members share the count of steps: a refresh of the bases stays one branch for all.
-        axes = jax.tree.map(lambda _: 0, state)._replace(step=None)
+        axes = SoapState(None, 0, 0)  # pyright: ignore
         update = jax.vmap(optimiser.update, (0, axes), (0, axes))
         directions, state = update(gradients, state)
         size = rate(count)
+        directions = _masked(directions, masks)
         trainable = jax.tree.map(lambda p, d: p - size * d, trainable, directions)
-        return Progress(trainable, state, count + 1), values
+        return Progress(trainable, state, count + 1), values  # pyright: ignore
 
     return lax.scan(step, progress, None, length=steps)
+
+
+def _masked(tree, masks):
+    return tree if masks is None else jax.tree.map(jnp.multiply, tree, masks)
 
 
 def _cosine(peak, total):

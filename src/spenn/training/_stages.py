@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import equinox as eqx
 import jax
 import numpy as np
 from jax.tree_util import Partial
-from jaxtyping import PRNGKeyArray
+from jaxtyping import PRNGKeyArray, PyTree
 
 from ..config import FitConfig
 from ..epinet import INDICES, SPENN, Shape, attach, scale_priors, trainable
@@ -18,18 +19,17 @@ from ..generic import (
     KnownDissipation,
     KnownPoisson,
     KnownPotential,
-    LearnedDissipation,
-    LearnedPoisson,
-    LearnedPotential,
     Point,
+    is_learned,
     learned_dissipation,
     learned_poisson,
     learned_potential,
 )
 from ..networks import split
-from ._loop import Report, Samples, advance, begin, keep, member, stack
+from ._loop import Loss, Report, Samples, advance, begin, keep, member, stack
 from ._losses import PER_STATE, POINT, base_loss, epinet_loss
 
+Model = TypeVar("Model")
 BLOCKS = ("energy", "entropy", "poisson", "dissipation")
 
 
@@ -126,31 +126,49 @@ def fit_base(
     start_key, data_key = split(key, 2)
     size = samples.states.shape[1]
 
-    def start(race):
-        race_key = jax.random.fold_in(start_key, race)
-        blocks = physics.blocks(coordinates, size, config.width, config.depth, key=race_key)
-        return eqx.partition(blocks, _is_learned(blocks))
+    def start(number):
+        key = jax.random.fold_in(start_key, number)
+        return physics.blocks(coordinates, size, config.width, config.depth, key=key)
 
-    learned, (fixed, *_) = zip(*map(start, range(config.races)), strict=True)
+    return race(base_loss, start, is_learned, samples, physics, config, key=data_key, report=report)
+
+
+def race(
+    loss: Loss,
+    start: Callable[[int], Model],
+    learned: Callable[[Model], PyTree],
+    samples: Samples,
+    physics: Physics,
+    config: FitConfig,
+    *,
+    key: PRNGKeyArray,
+    report: Report,
+) -> Model:
+    """Train `config.races` starts together, for a while or to the end, and the best to the end.
+
+    `learned` says which leaves of a start are trained; the others are the same in all starts.
+    """
+    starts = [start(number) for number in range(config.races)]
+    weights, (shared, *_) = zip(*(eqx.partition(s, learned(s)) for s in starts), strict=True)
 
     def run(progress, until):
         return advance(
-            base_loss,
+            loss,
             progress,
-            fixed,
+            shared,
             samples,
             until=until,
             total=config.steps,
-            batch=_states(config.batch, physics.domain),
+            batch=states_of(config.batch, physics.domain),
             learning_rate=config.learning_rate,
-            key=data_key,
+            key=key,
             report=report,
         )
 
-    progress, losses = run(begin(stack(learned)), min(config.race_steps, config.steps))
-    best = int(np.argmin(np.where(np.isnan(losses), np.inf, losses)))
+    progress, losses = run(begin(stack(weights)), min(config.race_steps, config.steps))
+    best = np.argmin(np.where(np.isnan(losses), np.inf, losses), keepdims=True)
     progress, _ = run(keep(progress, best), config.steps)
-    return eqx.combine(member(progress, 0), fixed)
+    return eqx.combine(member(progress, 0), shared)
 
 
 def fit_epinet(
@@ -175,7 +193,7 @@ def fit_epinet(
         samples,
         until=config.epinet_steps,
         total=config.epinet_steps,
-        batch=_states(config.epinet_batch, base.domain),
+        batch=states_of(config.epinet_batch, base.domain),
         learning_rate=config.epinet_learning_rate,
         key=train_key,
         report=report,
@@ -197,18 +215,6 @@ def attach_epinets(
     )
 
 
-def _states(batch: int, domain: AbstractDomain) -> int:
+def states_of(batch: int, domain: AbstractDomain) -> int:
     """States with about as many local states as a batch asks for, in whole groups of stage two."""
     return PER_STATE * max(1, batch // (PER_STATE * domain.cells))
-
-
-def _is_learned(blocks: Blocks):
-    """True for network weights, false for whatever a known part carries."""
-    learned = (LearnedDissipation, LearnedPoisson, LearnedPotential)
-    return jax.tree.map(
-        lambda part: jax.tree.map(
-            lambda leaf: isinstance(part, learned) and eqx.is_inexact_array(leaf), part
-        ),
-        blocks,
-        is_leaf=lambda node: node is not blocks and isinstance(node, eqx.Module),
-    )
