@@ -169,5 +169,9 @@ def tiny(name, system):
         epinet_batch=128,
         races=2,
         race_steps=100,
+        members=3,
+        member_widths=(6, 8),
+        member_steps=150,
+        member_batch=64,
     )
     return replace(config, fit=fit)

@@ -39,6 +39,7 @@ def test_run_leaves_everything_it_promises_and_nothing_else(out):
         "config.toml",
         "figures",
         "model.spenn",
+        "report.html",
         "results.json",
     ]
     assert len(list((out / "figures").glob("*.png"))) >= 4
@@ -181,5 +182,5 @@ def test_interrupt_leaves_nothing_behind(tmp_path):
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "interrupted; nothing was written." in error and "Traceback" not in error
+    assert "interrupted; finished methods are kept" in error and "Traceback" not in error
     assert not folder.exists()

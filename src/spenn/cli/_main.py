@@ -40,7 +40,8 @@ def run(
     methods: Annotated[
         str,
         typer.Option(
-            help="spenn-half-normal, spenn-uniform, spenn-exponential, several with commas, or all."
+            help="spenn-half-normal, spenn-uniform, spenn-exponential, deep-ensemble, "
+            "mc-dropout, several with commas, or all."
         ),
     ] = "spenn-half-normal",
     samples: Annotated[int | None, typer.Option(help="Realisations per trajectory.")] = None,
@@ -82,7 +83,7 @@ def _run(config, out: Path) -> None:
         console = Console(width=110)
     try:
         with Progress(console) as progress:
-            outcome = run_experiment(config, progress)
+            outcome = run_experiment(config, progress, out)
         write(outcome, config, out)
     except BaseException:
         if not existed:
@@ -90,7 +91,7 @@ def _run(config, out: Path) -> None:
                 out.rmdir()
         raise
     print_tables(outcome.results, console)
-    console.print(f"Results, model, configuration and figures are in {out}.")
+    console.print(f"Open {out / 'report.html'}; numbers, models and figures are beside it.")
 
 
 def _compile_once() -> None:
@@ -112,7 +113,8 @@ def main() -> None:
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        print("spenn: interrupted; nothing was written.", file=sys.stderr, flush=True)
+        sentence = "interrupted; finished methods are kept, the same command goes on from there."
+        print(f"spenn: {sentence}", file=sys.stderr, flush=True)
         # An orderly exit can crash in the middle of a compilation; there is nothing to put away.
         os._exit(INTERRUPTED)
     except ValueError as error:

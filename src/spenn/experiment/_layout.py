@@ -16,13 +16,17 @@ class Layout:
     names: tuple[str, ...]
     free: Int[np.ndarray, " free"]
     variables: Int[np.ndarray, " free"]
+    places: Float[np.ndarray, " free"] | None = None
+    """Where the entries of fields lie, as a share of the length."""
 
     @classmethod
     def of(cls, names: tuple[str, ...], domain: AbstractDomain) -> "Layout":
         """Layout of states with these variables on a domain."""
         size = domain.size(len(names))
         free = domain.free(size)
-        return cls(names, free, domain.variables(size)[free])
+        places = domain.places(size)
+        places = None if places is None else places[free]
+        return cls(names, free, domain.variables(size)[free], places)
 
     @property
     def extended(self) -> bool:

@@ -24,18 +24,20 @@ from ._data import RunData
 class Rehearsal:
     """`start` it when the device is at work and the host idle; `wait` for it before the real thing.
 
-    Without an accelerator it does nothing: training needs the host itself.
+    Without an accelerator it does nothing: training needs the host itself. Baselines are not
+    rehearsed.
     """
 
     def __init__(self, config: RunConfig, data: RunData):
         """Rehearse one run on its own data."""
         self.config, self.data = config, data
+        self.methods = [method for method in config.methods if method.startswith("spenn-")]
         self.pool = ThreadPoolExecutor()
         self.jobs: list[Future] = []
 
     def start(self) -> None:
         """Start, once."""
-        if not self.jobs and jax.default_backend() != "cpu":
+        if not self.jobs and self.methods and jax.default_backend() != "cpu":
             self.jobs.append(self.pool.submit(self._start, self.config, self.data))
 
     def wait(self) -> None:
@@ -45,9 +47,8 @@ class Rehearsal:
         self.pool.shutdown()
 
     def _start(self, config: RunConfig, data: RunData) -> None:
-        fit = replace(
-            config.fit, index=config.methods[0].removeprefix("spenn-"), epinet_steps=CHUNK
-        )
+        index = self.methods[0].removeprefix("spenn-")
+        fit = replace(config.fit, index=index, epinet_steps=CHUNK)
         learning, validation = hold_out(data.train, fit, config.seed)
         size = len(data.train.names)
         coordinates = Coordinates.identity(size)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -12,10 +13,10 @@ from ..baselines import DeepEnsemble, fit_dropout, fit_ensemble
 from ..calibrate import Conformal
 from ..epinet import SPENN
 from ..fitting import add_uncertainty, fit_deterministic
-from ..forecast import LEVELS, Evaluation, Summary, evaluate
+from ..forecast import evaluate
 from ..generic import Coordinates, Deterministic
 from ..model import Calibration, Model
-from ..report import FieldView, MethodView, RunView
+from ..report import PageView, RunView
 from ..systems import SYSTEMS, System
 from ..training import Physics
 from . import _results as results
@@ -23,53 +24,58 @@ from ._clock import Clock
 from ._config import RunConfig
 from ._data import RunData, make_data
 from ._layout import Layout
+from ._parts import Part, Parts
 from ._rehearsal import Rehearsal
+from ._views import page_view, run_view, show
 
 Report = Callable[[str, int, int, float], None]
-SHOWN_DRAWS = 12
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that a run leaves behind."""
+    """All that a run leaves behind; the models are those of its methods."""
 
     results: dict
-    model: Model
+    models: dict[str, Model]
     view: RunView
+    page: PageView
 
 
-def run(config: RunConfig, report: Report = lambda stage, done, total, loss: None) -> Outcome:
-    """Run one system from data to scores."""
-    clock = Clock()
+def run(
+    config: RunConfig,
+    report: Report = lambda stage, done, total, loss: None,
+    out: Path | None = None,
+) -> Outcome:
+    """Run one system from data to scores; parts finished before in the folder are not redone."""
+    clock, kept = Clock(), Parts(out, config)
     system = SYSTEMS[config.system]
     with clock.stage("data"):
         data = make_data(system, config)
-    rehearsal = Rehearsal(config, data)
-    with clock.stage("train_base"):
-        total = config.fit.steps
-
-        def base_report(stage, steps, loss):
-            # The first report means that the base is compiled: from here on the host is idle.
-            rehearsal.start()
-            report("base", steps, total, loss)
-
-        physics = Physics(domain=system.domain())
-        base = fit_deterministic(data.train, config.seed, config.fit, physics, base_report)
-    rehearsal.wait()
     layout = Layout.of(system.names, system.domain())
+    models, parts = {}, {}
+
+    def finish(name, make):
+        found = kept.get(name)
+        models[name], parts[name] = found or make()
+        if found is None:
+            kept.put(name, models[name], parts[name])
+
+    finish("base", lambda: _deterministic(layout, data, config, clock, report))
     floor = _floor(system, layout, data)
-    entries, views, model = {}, [], base
-    entries["base"], view = _deterministic(base, layout, data, clock)
-    views.append(view)
     for method in config.methods:
-        model, entries[method], view = _probabilistic(
-            method, base, layout, data, config, clock, report
+        finish(
+            method,
+            lambda method=method: _probabilistic(
+                method, models["base"], parts["base"], layout, data, config, clock, report
+            ),
         )
-        views.append(view)
+    entries = {name: part.entry for name, part in parts.items()}
+    document = _document(system, config, data, floor, entries)
     return Outcome(
-        _document(system, config, data, floor, entries),
-        model,
-        _run_view(system, layout, data, floor, views),
+        document,
+        models,
+        run_view(system, layout, data, floor, parts),
+        page_view(system, layout, data, document, parts),
     )
 
 
@@ -83,7 +89,19 @@ def _floor(system: System, layout: Layout, data: RunData) -> dict:
     return scores
 
 
-def _deterministic(base: Model, layout: Layout, data: RunData, clock: Clock):
+def _deterministic(layout: Layout, data: RunData, config, clock: Clock, report: Report):
+    """The base alone, trained while the rest is compiled."""
+    rehearsal = Rehearsal(config, data)
+
+    def base_report(stage, steps, loss):
+        # The first report means that the base is compiled: from here on the host is idle.
+        rehearsal.start()
+        report("base", steps, config.fit.steps, loss)
+
+    physics = Physics(domain=SYSTEMS[config.system].domain())
+    with clock.stage("train_base"):
+        base = fit_deterministic(data.train, config.seed, config.fit, physics, base_report)
+    rehearsal.wait()
     with clock.stage("forecast_base"):
         evaluation = evaluate(base.method, base.coordinates, data.test, base.draw(1))
     summary = evaluation.summary
@@ -96,11 +114,18 @@ def _deterministic(base: Model, layout: Layout, data: RunData, clock: Clock):
             "forecast": clock.seconds["forecast_base"],
         },
     }
-    return entry, _method_view("base", layout, data, entry, evaluation, summary, None)
+    return base, Part(entry, *show("base", layout, data, evaluation, summary))
 
 
 def _probabilistic(
-    method: str, base: Model, layout: Layout, data: RunData, config, clock: Clock, report: Report
+    method: str,
+    base: Model,
+    base_part: Part,
+    layout: Layout,
+    data: RunData,
+    config: RunConfig,
+    clock: Clock,
+    report: Report,
 ):
     """Train one method, forecast with it, calibrate and score it."""
     compiled, stages = clock.compile, (f"train {method}", f"forecast {method}")
@@ -131,10 +156,10 @@ def _probabilistic(
         **results.uncertainty(layout, test, truth, conformal),
         "spread_outside": results.spread_ratio(layout, outside, test),
         "laws": results.laws(evaluation.summary, evaluation.diverged),
-        "seconds": _seconds(model, clock, *stages, clock.compile - compiled),
+        "seconds": _seconds(model, base_part, clock, *stages, clock.compile - compiled),
     }
     model = replace(model, calibration=Calibration(data.test.times, conformal))
-    return model, entry, _method_view(method, layout, data, entry, evaluation, test, conformal)
+    return model, Part(entry, *show(method, layout, data, evaluation, test, conformal))
 
 
 def _train(method: str, base: Model, data: RunData, config: RunConfig, report: Report) -> Model:
@@ -159,82 +184,17 @@ def _train(method: str, base: Model, data: RunData, config: RunConfig, report: R
     )
 
 
-def _seconds(model: Model, clock: Clock, training: str, forecasting: str, compiling: float) -> dict:
+def _seconds(
+    model: Model, base: Part, clock: Clock, training: str, forecasting: str, compiling: float
+) -> dict:
     """Times of one method; an S-PENN needs the base, a baseline does not."""
     train, forecast = clock.seconds[training], clock.seconds[forecasting]
     if isinstance(model.method, SPENN):
-        parts = {"train_base": clock.seconds["train_base"], "train_epinet": train}
+        parts = {"train_base": base.entry["seconds"]["train_base"], "train_epinet": train}
     else:
         parts = {"train": train}
     total = sum(parts.values()) + forecast
     return {**parts, "forecast": forecast, "compile": compiling, "total": total}
-
-
-def _method_view(
-    name, layout: Layout, data: RunData, entry, evaluation: Evaluation, test: Summary, conformal
-):
-    """What the figures show of one method: the first test trajectory, and all scores."""
-    names, laws = layout.names, evaluation.laws
-    finite = np.isfinite(evaluation.states).all((1, 2))
-    mean, std = test.mean[0], test.std[0]
-    initial = data.test.states[0][:1, layout.free]
-    bounds = (None, None)
-    if conformal is not None:
-        bounds = conformal.interval(jnp.asarray(mean), jnp.asarray(std), 0.95)
-        bounds = tuple(np.concatenate([initial, np.asarray(b)]) for b in bounds)
-    coverage = entry.get("coverage", {})
-    curves = {
-        kind: np.array([coverage[kind][n] for n in names]).T if coverage else None
-        for kind in ("raw", "calibrated")
-    }
-    audit = test.audit
-    energy_range = float(audit.energy_high.max() - audit.energy_low.min())
-    draws = evaluation.states[finite][:SHOWN_DRAWS, :, layout.free]
-    mean, std = np.concatenate([initial, mean]), np.concatenate([np.zeros_like(initial), std])
-
-    lower, upper = (None if b is None else b[:, layout.shown] for b in bounds)
-
-    return MethodView(
-        name=name,
-        samples=entry["samples"],
-        mean=mean[:, layout.shown],
-        std=std[:, layout.shown],
-        lower=lower,
-        upper=upper,
-        draws=draws[..., layout.shown] if conformal is not None else None,
-        levels=np.array(LEVELS) if coverage else None,
-        coverage_raw=curves["raw"],
-        coverage_calibrated=curves["calibrated"],
-        coverage_simultaneous=np.array(coverage["simultaneous"]) if coverage else None,
-        rl2e=np.array([entry["rl2e"][n]["per_trajectory"] for n in names]).T,
-        energy_rate=np.quantile(laws.energy_rate[finite], (0.025, 0.5, 0.975), 0) / energy_range,
-        entropy_rate_min=laws.entropy_rate[finite].min(0),
-        fields=_field_view(layout, mean, std, bounds) if layout.extended else None,
-    )
-
-
-def _field_view(layout: Layout, mean, std, bounds) -> FieldView:
-    lower, upper = bounds
-    reach = None if lower is None else layout.split((upper - lower) / 2)
-    return FieldView(layout.split(mean), layout.split(std), reach)
-
-
-def _run_view(
-    system: System, layout: Layout, data: RunData, floor: dict, views: list[MethodView]
-) -> RunView:
-    truth = data.test.states[0][:, layout.free]
-    return RunView(
-        title=system.title,
-        names=system.names,
-        labels=system.labels,
-        times=data.test.times,
-        truth=truth[:, layout.shown],
-        calibration_trajectories=len(data.calibration),
-        floor_rl2e=np.array([floor["rl2e"][n] for n in system.names]),
-        methods=tuple(views),
-        time_label=system.time_label,
-        field_truth=layout.split(truth) if layout.extended else None,
-    )
 
 
 def _document(system: System, config: RunConfig, data: RunData, floor: dict, entries: dict) -> dict:

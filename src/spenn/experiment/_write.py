@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from ..report import draw_figures
+from ..report import draw_figures, write_page
 from ._config import RunConfig
+from ._parts import Parts
 from ._run import Outcome
 
 
@@ -23,19 +24,27 @@ def prepare(out: Path) -> None:
 
 
 def write(outcome: Outcome, config: RunConfig, out: Path) -> None:
-    """Write results.json, model.spenn, config.toml and figures/; nothing, if anything fails."""
+    """Write results, page, models, configuration and figures; nothing, if anything fails.
+
+    `model.spenn` is that of the first method; the others are beside it under their own names.
+    """
     made = Path(tempfile.mkdtemp(dir=out, prefix=".partial-"))
     try:
         (made / "figures").mkdir()
         draw_figures(outcome.view, made / "figures")
-        outcome.model.save(made / "model.spenn")
+        write_page(outcome.page, made / "report.html")
+        names = {m: f"model-{m}.spenn" for m in config.methods}
+        names[config.methods[0]] = "model.spenn"
+        for method, name in names.items():
+            outcome.models[method].save(made / name)
         (made / "config.toml").write_text(to_toml(asdict(config)))
         text = json.dumps(outcome.results, indent=1, allow_nan=False)
         (made / "results.json").write_text(text + "\n")
         shutil.rmtree(out / "figures", ignore_errors=True)
         # The results go last: where they are, the rest is too.
-        for name in ("figures", "model.spenn", "config.toml", "results.json"):
+        for name in ("figures", *names.values(), "report.html", "config.toml", "results.json"):
             (made / name).replace(out / name)
+        Parts(out, config).clear()
     finally:
         shutil.rmtree(made, ignore_errors=True)
 

@@ -65,6 +65,11 @@ class AbstractDomain(eqx.Module):
         """Entries of a state with `size` entries that are forecast: all that are not prescribed."""
         return np.setdiff1d(np.arange(size), self.prescribed)
 
+    def places(self, size: int) -> np.ndarray | None:
+        """Where each of `size` entries lies, as a share of the length; none without extent."""
+        del size
+        return None
+
     @abc.abstractmethod
     def size(self, variables: int) -> int:
         """Number of entries of a state of so many variables."""
@@ -255,6 +260,13 @@ class Bar(AbstractDomain):
         self.sizes(size)
         lengths = [self.cells + 1] * 2 + [self.cells] * self.internal_variables
         return np.repeat(np.arange(len(lengths)), lengths)
+
+    def places(self, size):
+        """Nodes and centres of cells."""
+        self.sizes(size)
+        nodes = np.linspace(0, 1, self.cells + 1)
+        centres = (nodes[1:] + nodes[:-1]) / 2
+        return np.concatenate([nodes, nodes, np.tile(centres, self.internal_variables)])
 
     def local(self, x):
         """Strain and internal variables of every cell."""

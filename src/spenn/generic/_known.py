@@ -1,8 +1,12 @@
-"""Known parts: a user's functions, in the user's units, as parts in scaled coordinates."""
+"""Known parts: a user's functions, in the user's units, as parts in scaled coordinates.
+
+Their matrix products are done in full precision, as all others are: see `networks.product`.
+"""
 
 from collections.abc import Callable
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -21,7 +25,7 @@ class KnownPotential(AbstractPotential):
 
     def __call__(self, x):
         """Value at one state."""
-        return self.function(self.coordinates.unscaled(x)) / self.unit
+        return _precisely(self.function, self.coordinates.unscaled(x)) / self.unit
 
 
 class KnownPoisson(AbstractPoisson):
@@ -34,7 +38,7 @@ class KnownPoisson(AbstractPoisson):
     def operator(self, x, entropy_slope):
         """Matrix at one state."""
         scale, time_unit = self.coordinates.scale, self.coordinates.time_unit
-        given = self.function(self.coordinates.unscaled(x))
+        given = _precisely(self.function, self.coordinates.unscaled(x))
         operator = given * (time_unit / (scale[:, None] * scale))
         if self.directions is not None:
             operator = product(self.directions.T, product(operator, self.directions))
@@ -53,5 +57,10 @@ class KnownDissipation(AbstractDissipation):
         y = y if self.directions is None else product(self.directions, y)
         # On a bar the conjugate variable has no entry for the strain, which comes first.
         scale = self.coordinates.scale[-y.size :]
-        given = self.function(self.coordinates.unscaled(x), y / scale)
+        given = _precisely(self.function, self.coordinates.unscaled(x), y / scale)
         return self.coordinates.time_unit * given
+
+
+def _precisely(function: Callable, *arguments: Array) -> Array:
+    with jax.default_matmul_precision("highest"):
+        return function(*arguments)

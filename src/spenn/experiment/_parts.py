@@ -1,0 +1,87 @@
+"""Finished parts of a run, one per method, kept until the whole is written.
+
+A part is a calibrated model, its entry in `results.json` and the arrays that figures and page show.
+A run that is cut short leaves its parts behind, and the next one with the same configuration in the
+same folder goes on from there.
+"""
+
+import hashlib
+import json
+import shutil
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from .. import __version__
+from ..files import load, write_atomically
+from ..model import Model
+from ..report import PageMethod
+from ._config import RunConfig
+
+FOLDER = ".parts"
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What is known of one method once it is trained, forecast and scored."""
+
+    entry: dict
+    shown: PageMethod
+    draws: np.ndarray | None = None
+    """(few, time, entry): some rollouts of the first test trajectory."""
+
+
+class Parts:
+    """The parts in a folder; without a folder nothing is kept."""
+
+    def __init__(self, out: Path | None, config: RunConfig):
+        """Open the parts of a run; those of another configuration are thrown away."""
+        self.folder = None if out is None else out / FOLDER
+        # Parts serve every choice of methods.
+        plain = json.dumps(asdict(replace(config, methods=config.methods[:1])), sort_keys=True)
+        self.fingerprint = hashlib.sha256(f"{__version__} {plain}".encode()).hexdigest()
+
+    def get(self, name: str) -> tuple[Model, Part] | None:
+        """A finished part, if there is one."""
+        if self.folder is None or not self._are_ours():
+            return None
+        folder = self.folder / name
+        try:
+            entry = json.loads((folder / "entry.json").read_text())
+            with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
+                found = {key: arrays[key] for key in arrays.files}
+            model = load(folder / "model.spenn")
+        except (OSError, ValueError, KeyError):
+            return None  # cut short while it was written: made again
+        draws = found.pop("draws", None)
+        return model, Part(entry, PageMethod(name=name, **found), draws)
+
+    def put(self, name: str, model: Model, part: Part) -> None:
+        """Keep a part; its entry is written last, so where that is, all is."""
+        if self.folder is None:
+            return
+        if not self._are_ours():
+            self.clear()
+            self.folder.mkdir()
+            write_atomically(self.folder / "fingerprint", self.fingerprint.encode())
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        arrays = {k: v for k, v in vars(part.shown).items() if isinstance(v, np.ndarray)}
+        arrays |= {} if part.draws is None else {"draws": part.draws}
+        model.save(folder / "model.spenn")
+        with (folder / "arrays.npz").open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        write_atomically(folder / "entry.json", json.dumps(part.entry).encode())
+
+    def clear(self) -> None:
+        """Throw all parts away."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _are_ours(self) -> bool:
+        try:
+            assert self.folder is not None
+            return (self.folder / "fingerprint").read_text() == self.fingerprint
+        except OSError:
+            return False
