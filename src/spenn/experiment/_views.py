@@ -61,7 +61,7 @@ def _method_view(layout: Layout, part: Part) -> MethodView:
     entry, shown = part.entry, part.shown
     mean, names = shown.mean[0], layout.names
     std = np.zeros_like(mean) if shown.std is None else shown.std[0]
-    reach = None if shown.reach is None else _times(shown.reach[WIDE], std)
+    reach = None if shown.reach is None else _half_width(shown.reach[WIDE], std)
     coverage = entry.get("coverage", {})
     curves = {
         kind: np.array([coverage[kind][n] for n in names]).T if coverage else None
@@ -91,9 +91,9 @@ def _field_view(layout: Layout, mean, std, reach) -> FieldView:
     return FieldView(split(mean), split(std), None if reach is None else split(reach))
 
 
-def _times(reach, std):
-    """Half a width; without spread there is none, also where the reach is infinite."""
-    return np.where(std > 0, reach * np.where(std > 0, std, 1), 0.0)
+def _half_width(reach, std):
+    """Infinite where the reach is, also without spread."""
+    return np.where(np.isinf(reach), reach, np.where(np.isinf(reach), 0, reach) * std)
 
 
 def show(

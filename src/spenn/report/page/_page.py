@@ -14,10 +14,10 @@ from ..figures._drawing import method_colours
 from . import _tables as tables
 from ._colours import readable
 from ._pack import Kept, choose, entries, pack
-from ._text import shown
+from ._text import bare, shown
 from ._verdict import LEVEL, Fact, best_method, variable_names, verdict
 
-LIMIT = 4_900_000
+LIMIT = 4_850_000
 """Bytes of a page: small enough to send by mail."""
 SCRIPTS = ("numbers.js", "data.js", "drawing.js", "charts.js", "maps.js", "main.js")
 LIGHT, DARK = "#ffffff", "#16191d"
@@ -136,7 +136,7 @@ def _method_styles(view: PageView) -> str:
 def _intro(view: PageView) -> str:
     data, names = view.results.get("data", {}), variable_names(view.results)
     variables = f"{len(names)} {'variable' if len(names) == 1 else 'variables'}"
-    text = f"Dynamics of {variables} ({', '.join(view.labels)})"
+    text = f"Dynamics of {variables} ({', '.join(map(bare, view.labels))})"
     if data.get("train"):
         text += f", learned from {data['train']} trajectories"
     if data.get("calibration"):
@@ -178,7 +178,7 @@ def _fact(fact: Fact) -> str:
 
 def _what_is_shown(view: PageView, kept: Kept) -> str:
     """What the charts leave out, so that nobody takes them for everything."""
-    tested = view.results.get("data", {}).get("test") or len(view.truth)
+    tested = max(view.results.get("data", {}).get("test") or 0, len(view.truth))
     count = len(kept.trajectories)
     which = f"the first {count} of {tested} test trajectories"
     if count == 1 and tested > 1:

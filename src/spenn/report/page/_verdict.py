@@ -80,8 +80,7 @@ def _accuracy(view: PageView, entry: dict) -> tuple[str, Fact]:
     sentence += f"; {label} is the hardest." if len(names) > 1 else "."
     note = f"{label}; relative to its size, median over test trajectories"
     if floor:
-        times = number(errors[worst] / floor)
-        note += f". Exact physics, same time steps: {relative(floor)}, so {times} times that"
+        note += f". Exact physics through the same time steps: {relative(floor)}"
     return sentence, Fact("Worst typical error", ends[1], errors[worst], note)
 
 
