@@ -23,11 +23,6 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _root() -> None:
-    """Keep `run` a command of its own while it is the only one."""
-
-
 @app.command(
     epilog="Example:  spenn run oscillator --preset quick --methods all --out runs/oscillator"
 )
@@ -65,6 +60,35 @@ def run(
     )
     out = Path("runs") / system if out is None else out
     _run(config, out)
+
+
+@app.command(epilog="Example:  spenn reproduce --preset paper --out runs/paper")
+def reproduce(
+    preset: Annotated[str, typer.Option(help="quick: two CPU cores; paper: a GPU.")] = "paper",
+    seed: Annotated[int, typer.Option(help="Fixes data, training and samples.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("runs/reproduce"),
+) -> None:
+    """Make all tables and figures of the paper, and one page that compares them with it.
+
+    What is finished is not done again: after an interruption the same command goes on.
+    """
+    from dataclasses import replace
+
+    from ..experiment import METHODS, SYSTEMS
+    from ..experiment import preset as sizes
+    from ..experiment._write import compare, finished
+
+    done = []
+    for system in SYSTEMS:
+        config = replace(sizes(preset, system), methods=METHODS, seed=seed)
+        folder = out / system
+        if finished(config, folder):
+            print(f"{system}: finished before, in {folder}.")
+        else:
+            _run(config, folder)
+        done.append(folder)
+        compare(done, out / "index.html")
+    print(f"Open {out / 'index.html'}.")
 
 
 def _run(config, out: Path) -> None:

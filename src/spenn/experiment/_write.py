@@ -3,11 +3,11 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from ..report import draw_figures, write_page
+from ..report import draw_figures, write_comparison, write_page
 from ._config import RunConfig
 from ._parts import Parts
 from ._run import Outcome
@@ -47,6 +47,21 @@ def write(outcome: Outcome, config: RunConfig, out: Path) -> None:
         Parts(out, config).clear()
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+def finished(config: RunConfig, out: Path) -> bool:
+    """Whether a folder holds the results of just this run."""
+    try:
+        same = (out / "config.toml").read_text() == to_toml(asdict(config))
+    except OSError:
+        return False
+    return same and (out / "results.json").exists()
+
+
+def compare(folders: Iterable[Path], page: Path) -> None:
+    """Write one page on the results of several folders beside it."""
+    documents = {f.name: json.loads((f / "results.json").read_text()) for f in folders}
+    write_comparison(documents, page)
 
 
 def to_toml(table: Mapping, prefix: str = "") -> str:

@@ -8,4 +8,5 @@ from ._view import PageMethod as PageMethod
 from ._view import PageView as PageView
 from ._view import RunView as RunView
 from .figures import draw_figures as draw_figures
+from .page import write_comparison as write_comparison
 from .page import write_page as write_page

@@ -5,5 +5,7 @@ tables, so that they are there without JavaScript too) and packs the arrays; a f
 plain JavaScript in `assets/` draw what can be chosen.
 """
 
+from ._comparison import render_comparison as render_comparison
+from ._comparison import write_comparison as write_comparison
 from ._page import render_page as render_page
 from ._page import write_page as write_page

@@ -1,0 +1,103 @@
+"""One page for several systems: our figure, the paper's and their ratio, cell by cell."""
+
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+
+from ._page import _asset, _policy, _provenance
+from ._tables import Cell, Row, _seconds, table
+from ._verdict import total_seconds, variable_names
+
+TEMPLATE = """<!doctype html>
+<html lang="en-GB">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>spenn beside the paper</title>
+<style>{style}</style>
+</head>
+<body>
+<header class="top">
+  <p class="kind">The paper's tables, made again</p>
+  <h1>spenn beside the paper</h1>
+  <p class="intro">{intro}</p>
+</header>
+<main>
+{sections}
+</main>
+</body>
+</html>
+"""
+
+
+def render_comparison(documents: Mapping[str, dict]) -> str:
+    """A page from `results.json` documents by folder; each folder holds a report to link to."""
+    style = _asset("style.css")
+    return TEMPLATE.format(
+        policy=_policy(style, ""),
+        style=style,
+        intro=escape(_summary(list(documents.values()))),
+        sections="\n".join(_section(folder, results) for folder, results in documents.items()),
+    )
+
+
+def write_comparison(documents: Mapping[str, dict], path: Path) -> None:
+    """Write the page that compares all systems with the paper."""
+    path.write_text(render_comparison(documents), encoding="utf-8", newline="\n")
+
+
+def _section(folder: str, results: dict) -> str:
+    name = escape(results["system"])
+    link = f'<p><a href="{escape(folder)}/report.html">Full report of this system</a></p>'
+    note = f"<p><small>{escape(_provenance(results))}</small></p>"
+    return f"<section><h2>{name}</h2>{link}{_table(results)}{note}</section>"
+
+
+def _table(results: dict) -> str:
+    names = variable_names(results)
+    rows: list[Row] = []
+    for method, (ours, paper) in _pairs(results).items():
+        ratios = [None if not (a and b) else a / b for a, b in zip(ours, paper, strict=True)]
+        heading = escape(method)
+        rows += [
+            Row(f"{heading} <small>here</small>", _cells(ours), "ours"),
+            Row(f"{heading} <small>in the paper</small>", _cells(paper), "paper"),
+            Row(f"{heading} <small>ratio</small>", tuple(Cell(r) for r in ratios)),
+        ]
+    columns = ["method", "seconds", "energy score", *(f"CRPS {n}" for n in names)]
+    return table("Here, in the paper, and the ratio: below one is better", columns, rows)
+
+
+def _cells(figures: list[float | None]) -> tuple[Cell, ...]:
+    seconds, *scores = figures
+    return (Cell(seconds, _seconds), *(Cell(score) for score in scores))
+
+
+def _pairs(results: dict) -> dict[str, tuple[list[float | None], list[float | None]]]:
+    """Seconds, energy score and CRPS of each method that both have."""
+    ours, paper = results["methods"], results["paper"]
+    both = [method for method in paper if method in ours]
+    return {m: (_figures(ours[m], results), _figures(paper[m], results)) for m in both}
+
+
+def _figures(entry: dict, results: dict) -> list[float | None]:
+    crps = entry["crps"]
+    scores = [entry.get("energy_score"), *(crps.get(n) for n in variable_names(results))]
+    return [total_seconds(entry), *scores]
+
+
+def _summary(documents: list[dict]) -> str:
+    """How many scores are at or below the paper's, and what it took."""
+    pairs = [pair for results in documents for pair in _pairs(results).values()]
+    cells = [(a, b) for ours, paper in pairs for a, b in zip(ours[1:], paper[1:], strict=True)]
+    known = [(a, b) for a, b in cells if a is not None and b is not None]
+    won = sum(a <= b for a, b in known)
+    seconds = sum(ours[0] or 0 for ours, _ in pairs)
+    devices = sorted({r["environment"]["device"] for r in documents})
+    return (
+        f"{won} of {len(known)} scores are at or below the paper's. All methods together took "
+        f"{seconds:.0f} s on {', '.join(devices)}; a base that several of them share is counted "
+        "in each, as in the paper."
+    )
