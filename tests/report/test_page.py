@@ -22,6 +22,7 @@ from spenn.report import PageMethod, PageView, write_page
 from spenn.report.page import render_page
 from spenn.report.page._pack import choose, pack
 from spenn.report.page._text import number
+from spenn.report.page._text import shown as carrying
 from spenn.report.page._verdict import best_method, verdict
 
 LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
@@ -332,6 +333,11 @@ def test_the_page_opens_with_the_lowest_energy_score_and_the_star_goes_to_the_lo
 )
 def test_numbers_as_text(value, text):
     assert number(value) == text
+
+
+def test_the_exact_number_behind_a_text_is_written_the_same_wherever_it_came_from():
+    assert carrying("half", np.float64(0.5)) == carrying("half", 0.5)
+    assert 'data-value="7"' in carrying("7", 7) and 'data-value=""' in carrying("–", None)
 
 
 def test_a_run_without_uncertainty_hides_what_it_cannot_show():

@@ -57,7 +57,8 @@ def shown(text: str, value: float | None) -> str:
     """Text that carries the exact number behind it, for scripts and tests to read."""
     if value is None or not isfinite(value):
         return f'<span class="number" data-value="">{escape(text)}</span>'
-    return f'<span class="number" data-value="{value!r}">{escape(text)}</span>'
+    exact = value if isinstance(value, int) else float(value)  # NumPy writes its own with a name
+    return f'<span class="number" data-value="{exact!r}">{escape(text)}</span>'
 
 
 def _minus(text: str) -> str:

@@ -295,13 +295,16 @@ function drawEnergy(container, series, timeLabel, method, name) {
     shape("path", { class: "truth", d: `M${chart.box.left},${chart.sy(0)}H${chart.box.right}` }),
     shape("g", { class: method },
       shape("path", { class: "band", d: areaOf(px, low.map(chart.sy), high.map(chart.sy)) }),
-      shape("path", { class: "edge", d: pathOf(px, low.map(chart.sy)) + pathOf(px, high.map(chart.sy)) }),
-      shape("path", { class: "mean", d: pathOf(px, median.map(chart.sy)) })),
+      // Rounding jumps from record to record: outlines and a thick line would cover everything.
+      shape("path", { class: "edge", d: pathOf(px, median.map(chart.sy)) })),
   );
   const largest = Math.max(...[...low, ...high].map(Math.abs).filter(Number.isFinite));
-  chart.root.setAttribute("aria-label", `Energy rate of ${name} along one test trajectory, never further from zero than ${formatNumber(largest)}.`);
+  const single = low.every((rate, i) => rate === high[i]);
+  const who = single ? `${name} keeps` : `95\u00a0% of the samples of ${name} keep`;
+  const parts = [`At each time of the first test trajectory ${who} dE/dt within ±\u202f`, numberElement(largest), "."];
+  chart.root.setAttribute("aria-label", parts.map((p) => p.textContent ?? p).join(""));
   container.replaceChildren(chart.root);
-  return ["Along the first test trajectory ", name, " keeps dE/dt within ±\u202f", numberElement(largest), ". Line: median sample; band: 95\u00a0% of the samples; dashed: zero."];
+  return [...parts, single ? " Dashed: zero." : " Band: those samples; line: their median; dashed: zero."];
 }
 
 function drawEntropy(container, series, timeLabel, method, name) {

@@ -151,7 +151,6 @@ const KEYS = {
   full: () => [shape("path", { class: "mean", d: "M1,8H29" }), shape("circle", { class: "full", cx: 15, cy: 8, r: 4 })],
   cells: () => [0.2, 0.5, 0.95].map((o, i) => shape("rect", { class: "cell", "fill-opacity": o, x: 1 + 9.5 * i, y: 3, width: 9, height: 10 })),
   median: () => [shape("path", { class: "median", d: "M1,8H29" }), shape("circle", { class: "dot", cx: 15, cy: 8, r: 4 })],
-  cross: () => [shape("path", { class: "cross", d: crossAt(15, 8) })],
 };
 
 function crossAt(x, y) {

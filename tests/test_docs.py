@@ -1,0 +1,27 @@
+"""Code in the documentation runs as it stands."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import spenn
+from spenn.systems import OSCILLATOR
+
+DOCS = Path(__file__).parents[1] / "docs"
+CONFIG = spenn.FitConfig(width=6, depth=1, steps=20, race_steps=10, races=2, batch=64)
+
+
+def test_a_method_of_your_own():
+    data = spenn.simulate(OSCILLATOR, OSCILLATOR.draw(np.random.default_rng(0), 8))
+    train, calibration, test = data.split(3, 4, 1)
+    model = spenn.fit_deterministic(train, 0, CONFIG)
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "own-method.md").read_text(), re.DOTALL)
+    names = {"model": model, "calibration": calibration, "test": test}
+    exec(code, names)
+    assert names["forecast"].samples.shape == (20, 1000, 3)
+    assert np.all(names["forecast"].std[-1] > 0)
+    assert np.all(names["lower"][1:] < names["upper"][1:])
+    with pytest.raises(ValueError, match="a ShakenEnergy cannot be saved"):
+        names["mine"].save("never.spenn")
