@@ -43,7 +43,8 @@ class PlainSoap:
     def _refreshed(average, basis):
         eigenvalues = np.diag(basis.T @ average @ basis)
         order = np.argsort(-eigenvalues)
-        return np.linalg.qr(average @ basis[:, order])[0], order
+        shift = 1e-6 * np.trace(average) / len(average)
+        return np.linalg.qr((average + shift * np.eye(len(average))) @ basis[:, order])[0], order
 
 
 class PlainAdam:

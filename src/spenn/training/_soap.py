@@ -24,6 +24,9 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 
+SHIFT = 1e-6
+
+
 class MatrixState(NamedTuple):
     """Averages and bases of a stack of equally shaped matrices."""
 
@@ -142,7 +145,7 @@ def _refresh(states: dict[str, MatrixState]) -> dict[str, MatrixState]:
     for shape, state in states.items():
         for side in ("left", "right"):
             average, basis = getattr(state, side), getattr(state, f"{side}_basis")
-            image = _matmul(average, basis)
+            image = _matmul(average, basis) + _shift(average) * basis
             order = jnp.argsort(-jnp.sum(basis * image, -2), -1)
             orders[shape, side] = order
             images[shape, side] = jnp.take_along_axis(image, order[..., None, :], -1)
@@ -157,6 +160,16 @@ def _refresh(states: dict[str, MatrixState]) -> dict[str, MatrixState]:
         )
 
     return {shape: refreshed(shape, state) for shape, state in states.items()}
+
+
+def _shift(average):
+    """A small multiple of the mean eigenvalue: what lies far below it keeps its old directions.
+
+    Without it, directions that no gradient has had would be new at every refresh, made of rounding
+    errors, and two devices would train two different models.
+    """
+    mean = jnp.trace(average, axis1=-2, axis2=-1) / average.shape[-1]
+    return SHIFT * mean[..., None, None]
 
 
 def _orthonormalise(stacks: dict) -> dict:
