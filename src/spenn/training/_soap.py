@@ -23,7 +23,6 @@ import optax
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-
 SHIFT = 1e-6
 
 
