@@ -1,4 +1,4 @@
-"""Both laws over a million random (network, state, index) triples, as backward errors.
+"""Both laws over a million random (network, state, index) triples of each method.
 
     python benchmarks/laws.py [--triples 1000000]
 
@@ -7,11 +7,13 @@ backward error is the residual over the norms that enter it, in units of machine
 """
 
 import argparse
+import itertools
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from spenn.baselines import MCDropout
 from spenn.epinet import HalfNormal, Shape, attach
 from spenn.generic import Coordinates, irreversible, rows_without, without
 from spenn.training import Physics
@@ -57,13 +59,24 @@ def worst(model, key):
     return jnp.max(jax.vmap(lambda x, z: residuals(model, x, z))(states, indices), 0)
 
 
-def audit(size: int, networks: int) -> jax.Array:
+def spenn(base, key):
+    """An S-PENN with large perturbations."""
+    return attach(base, HalfNormal(), Shape(5, 5, 5, 1), amplitude=0.3, key=key)
+
+
+def dropout(base, key):
+    """Dropout at the paper's rate."""
+    del key
+    return MCDropout(base, 0.2)
+
+
+def audit(make, size: int, networks: int) -> jax.Array:
     """Largest residuals over many networks, in units of machine epsilon."""
     out = jnp.zeros(5)
     for seed in range(networks):
         key = jax.random.key(seed)
         base = Physics().blocks(Coordinates.identity(size), size, 20, 2, key=key)
-        model = attach(base, HalfNormal(), Shape(5, 5, 5, 1), amplitude=0.3, key=key)
+        model = make(base, key)
         model = jax.tree.map(lambda a: 1.5 * a if eqx.is_inexact_array(a) else a, model)
         out = jnp.maximum(out, worst(model, key))
     return out / jnp.finfo(out.dtype).eps
@@ -75,13 +88,12 @@ def main() -> None:
     parser.add_argument("--triples", type=int, default=1_000_000)
     networks = -(-parser.parse_args().triples // STATES)
     print(f"{networks * STATES} triples each; backward errors in machine epsilons")
-    print("| d | precision | DE.L DE | DE.irreversible | L DS | -production | L + L^T |")
-    print("|---|---|---|---|---|---|---|")
-    for size in (3, 6, 16):
-        for x64 in (False, True):
-            with jax.enable_x64(x64):
-                row = " | ".join(f"{float(v):.2f}" for v in audit(size, networks))
-            print(f"| {size} | float{64 if x64 else 32} | {row} |", flush=True)
+    print("| method | d | precision | DE.L DE | DE.irreversible | L DS | -production | L + L^T |")
+    print("|---" * 8 + "|")
+    for make, size, x64 in itertools.product((spenn, dropout), (3, 6, 16), (False, True)):
+        with jax.enable_x64(x64):
+            row = " | ".join(f"{float(v):.2f}" for v in audit(make, size, networks))
+        print(f"| {make.__name__} | {size} | float{64 if x64 else 32} | {row} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -168,7 +168,7 @@ def tiny(name, system):
         epinet_steps=200,
         epinet_batch=128,
         races=2,
-        race_steps=100,
+        race_steps=300,
         members=3,
         member_widths=(6, 8),
         member_steps=150,

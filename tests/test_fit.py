@@ -12,7 +12,7 @@ from spenn.systems import OSCILLATOR, simulate
 from spenn.training import RANGE
 
 SMALL = FitConfig(
-    width=8, depth=1, steps=20, batch=64, races=2, race_steps=10,
+    width=8, depth=1, steps=20, batch=64, races=2, race_steps=20,
     dimension=2, epinet_width=4, epinet_steps=10, epinet_batch=64,
 )  # fmt: skip
 SHORT = FitConfig(

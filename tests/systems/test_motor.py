@@ -77,7 +77,7 @@ def test_protocol():
 
 @pytest.fixture(scope="module")
 def references():
-    initial = CHEMICAL_MOTOR.draw(np.random.default_rng(0), 12)
+    initial = CHEMICAL_MOTOR.draw(np.random.default_rng(0), 30)
     return {name: simulate(CHEMICAL_MOTOR, initial, name) for name in ("paper", "converged")}
 
 
@@ -107,8 +107,8 @@ def test_references_differ_by_the_error_of_the_midpoint_rule(references):
 
 
 def test_a_short_training_learns_the_motor(references):
-    config = spenn.FitConfig(width=16, steps=1200, batch=512, races=3, race_steps=200)
-    train, test = references["converged"].split(10, 2)
+    config = spenn.FitConfig(width=16, steps=1200, batch=512, races=3, race_steps=1200)
+    train, test = references["converged"].split(26, 4)
     model = spenn.fit_deterministic(train, 0, config)
     states, truth = (a[:, ::50].reshape(-1, 6) for a in (test.states, test.derivatives))
     rates = jax.vmap(lambda x: model.velocity(x, jnp.zeros(0)))(jnp.asarray(states))

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
-from ._page import _asset, _policy, _provenance
-from ._tables import Cell, Row, _seconds, table
+from ._page import asset, policy, provenance
+from ._tables import Cell, Row, seconds, table
 from ._verdict import total_seconds, variable_names
 
 TEMPLATE = """<!doctype html>
@@ -34,9 +34,9 @@ TEMPLATE = """<!doctype html>
 
 def render_comparison(documents: Mapping[str, dict]) -> str:
     """A page from `results.json` documents by folder; each folder holds a report to link to."""
-    style = _asset("style.css")
+    style = asset("style.css")
     return TEMPLATE.format(
-        policy=_policy(style, ""),
+        policy=policy(style, ""),
         style=style,
         intro=escape(_summary(list(documents.values()))),
         sections="\n".join(_section(folder, results) for folder, results in documents.items()),
@@ -51,7 +51,7 @@ def write_comparison(documents: Mapping[str, dict], path: Path) -> None:
 def _section(folder: str, results: dict) -> str:
     name = escape(results["system"])
     link = f'<p><a href="{escape(folder)}/report.html">Full report of this system</a></p>'
-    note = f"<p><small>{escape(_provenance(results))}</small></p>"
+    note = f"<p><small>{escape(provenance(results))}</small></p>"
     return f"<section><h2>{name}</h2>{link}{_table(results)}{note}</section>"
 
 
@@ -71,8 +71,8 @@ def _table(results: dict) -> str:
 
 
 def _cells(figures: list[float | None]) -> tuple[Cell, ...]:
-    seconds, *scores = figures
-    return (Cell(seconds, _seconds), *(Cell(score) for score in scores))
+    total, *scores = figures
+    return (Cell(total, seconds), *(Cell(score) for score in scores))
 
 
 def _pairs(results: dict) -> dict[str, tuple[list[float | None], list[float | None]]]:
@@ -94,10 +94,10 @@ def _summary(documents: list[dict]) -> str:
     cells = [(a, b) for ours, paper in pairs for a, b in zip(ours[1:], paper[1:], strict=True)]
     known = [(a, b) for a, b in cells if a is not None and b is not None]
     won = sum(a <= b for a, b in known)
-    seconds = sum(ours[0] or 0 for ours, _ in pairs)
+    spent = sum(ours[0] or 0 for ours, _ in pairs)
     devices = sorted({r["environment"]["device"] for r in documents})
     return (
         f"{won} of {len(known)} scores are at or below the paper's. All methods together took "
-        f"{seconds:.0f} s on {', '.join(devices)}; a base that several of them share is counted "
+        f"{spent:.0f} s on {', '.join(devices)}; a base that several of them share is counted "
         "in each, as in the paper."
     )

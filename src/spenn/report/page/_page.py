@@ -39,10 +39,10 @@ def render_page(view: PageView) -> str:
 
 
 def _assemble(view: PageView, kept: Kept, packed: dict) -> str:
-    style = _asset("style.css") + _method_styles(view)
+    style = asset("style.css") + _method_styles(view)
     script = _script()
     parts = {
-        "policy": _policy(style, script),
+        "policy": policy(style, script),
         "title": escape(view.title),
         "style": style,
         "intro": _intro(view),
@@ -64,29 +64,29 @@ def _assemble(view: PageView, kept: Kept, packed: dict) -> str:
         ),
         "without_fields": "" if view.places is not None else " hidden",
         "without_uncertainty": "" if _uncertain(view) else " hidden",
-        "provenance": escape(_provenance(view.results)),
+        "provenance": escape(provenance(view.results)),
         "results": _json(view.results),
         "view": _json(_described(view) | packed),
         "script": script,
     }
     # One pass: nothing that is filled in is looked at again.
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], asset("page.html"))
 
 
 def _uncertain(view: PageView) -> bool:
     return any("coverage" in view.results["methods"][m.name] for m in view.methods)
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return (files("spenn.report.page") / "assets" / name).read_text(encoding="utf-8")
 
 
 def _script() -> str:
-    body = "\n".join(_asset(name) for name in SCRIPTS)
+    body = "\n".join(asset(name) for name in SCRIPTS)
     return f'"use strict";\n(() => {{\n{body}\n}})();\n'
 
 
-def _policy(style: str, script: str) -> str:
+def policy(style: str, script: str) -> str:
     """This style and this script, and nothing from anywhere else."""
     rules = {"style-src": style, "script-src": script}
     hashes = [
@@ -197,7 +197,7 @@ def _what_is_shown(view: PageView, kept: Kept) -> str:
     return scores if whole else f"{text}. {scores}"
 
 
-def _provenance(results: dict) -> str:
+def provenance(results: dict) -> str:
     environment = results.get("environment", {})
     parts = [
         f"system {results['system']}" if "system" in results else "",

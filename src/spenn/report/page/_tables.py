@@ -105,7 +105,7 @@ def _scores_of(view: PageView, name: str, entry: dict, names: list[str]):
     note = "" if "crps" in entry else "mean absolute error"
     cells = (
         Cell(entry["samples"], competes=False),
-        Cell(total_seconds(entry), _seconds),
+        Cell(total_seconds(entry), seconds),
         Cell(entry.get("energy_score")),
         *(Cell(scores[n]) for n in names),
     )
@@ -116,13 +116,13 @@ def _paper(entry: dict, names: list[str]) -> tuple[Cell, ...]:
     crps = entry.get("crps", {})
     return (
         Cell(None),
-        Cell(entry.get("seconds", {}).get("total"), _seconds),
+        Cell(entry.get("seconds", {}).get("total"), seconds),
         Cell(entry.get("energy_score")),
         *(Cell(crps.get(n)) for n in names),
     )
 
 
-def _seconds(value: float | None) -> str:
+def seconds(value: float | None) -> str:
     return MISSING if value is None else number(round(value))
 
 

@@ -90,7 +90,7 @@ SEVERAL = """
 import numpy as np, sys
 sys.path.insert(0, {tests!r})
 import jax
-from test_ensemble import CONFIG, _data
+from test_deep_ensemble import CONFIG, _data
 from spenn.baselines import fit_ensemble
 assert len(jax.devices()) == 3
 model = fit_ensemble(_data(), 0, CONFIG)
