@@ -60,11 +60,7 @@ def member(progress: Progress, which: int) -> PyTree:
 
 def keep(progress: Progress, which: Int[np.ndarray, " chosen"]) -> Progress:
     """The progress of some members, to go on with alone."""
-    trainable, state, step = progress
-    trainable, matrices, vectors = jax.tree.map(
-        lambda a: a[which], (trainable, state.matrices, state.vectors)
-    )
-    return Progress(trainable, SoapState(step, matrices, vectors), step)
+    return _mapped(lambda a: a[which], progress)
 
 
 def advance(
@@ -104,26 +100,48 @@ def advance(
 def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, key, masks):
     optimiser = scale_by_soap()
     rate = _cosine(learning_rate, total)
+    # A batch of one model would run at half the speed of that model alone on a CPU.
+    alone = len(jax.tree.leaves(progress.trainable)[0]) == 1
+    over_members = (lambda function, *_: function) if alone else jax.vmap
+    if alone:
+        progress, masks = _squeezed(progress), jax.tree.map(lambda a: a[0], masks)
 
     def step(progress, _):
         trainable, state, count = progress
         batch_key, loss_key = jax.random.split(jax.random.fold_in(key, count))
         rows = jax.random.randint(batch_key, (batch,), 0, len(samples.states))
         chosen = Samples(*(a[rows] for a in samples))
-        values, gradients = jax.vmap(
+        values, gradients = over_members(
             jax.value_and_grad(lambda t: loss(eqx.combine(t, fixed), chosen, loss_key))
         )(trainable)
         gradients = _masked(gradients, masks)
         # Members share the count of steps: a refresh of the bases stays one branch for all.
         axes = SoapState(None, 0, 0)  # pyright: ignore
-        update = jax.vmap(optimiser.update, (0, axes), (0, axes))
+        update = over_members(optimiser.update, (0, axes), (0, axes))
         directions, state = update(gradients, state)
         size = rate(count)
         directions = _masked(directions, masks)
         trainable = jax.tree.map(lambda p, d: p - size * d, trainable, directions)
         return Progress(trainable, state, count + 1), values  # pyright: ignore
 
-    return lax.scan(step, progress, None, length=steps)
+    progress, losses = lax.scan(step, progress, None, length=steps)
+    return (_expanded(progress), losses[:, None]) if alone else (progress, losses)
+
+
+def _squeezed(progress: Progress) -> Progress:
+    """The progress of the only member, without the axis of members."""
+    return _mapped(lambda a: a[0], progress)
+
+
+def _expanded(progress: Progress) -> Progress:
+    return _mapped(lambda a: a[None], progress)
+
+
+def _mapped(function, progress: Progress) -> Progress:
+    """A function of every array that has an axis of members."""
+    trainable, (step, *averages), count = progress
+    trainable, averages = jax.tree.map(function, (trainable, averages))
+    return Progress(trainable, SoapState(step, *averages), count)
 
 
 def _masked(tree, masks):
