@@ -24,6 +24,7 @@ from .calibrate import Conformal
 from .config import FitConfig
 from .epinet import SPENN
 from .generic import (
+    BLOCKS,
     Bar,
     Coordinates,
     Deterministic,
@@ -34,7 +35,7 @@ from .generic import (
     is_learned,
 )
 from .model import Calibration, Model
-from .training import BLOCKS, Physics, attach_epinets
+from .training import Physics, attach_epinets
 
 FORMAT = 1
 KINDS = {

@@ -10,7 +10,7 @@ from .config import FitConfig
 from .data import Trajectories, concatenate
 from .epinet import INDICES
 from .forecast import evaluate
-from .generic import Deterministic
+from .generic import Coordinates, Deterministic
 from .model import Model
 from .training import (
     NEAR,
@@ -19,6 +19,7 @@ from .training import (
     RANGE,
     Judged,
     Physics,
+    Samples,
     correction,
     fit_base,
     fit_epinet,
@@ -58,14 +59,11 @@ def fit_deterministic(
     report: Report = lambda stage, steps, loss: None,
 ) -> Model:
     """Stage one alone: the deterministic model (N-GENN)."""
-    _check(config, seed)
+    check(config, seed)
     learning, _ = hold_out(train, config, seed)
-    size = train.states.shape[-1]
-    coordinates = physics.domain.coordinates(
-        learning.states.reshape(-1, size), learning.derivatives.reshape(-1, size)
-    )
+    coordinates, samples = prepare(learning, config, physics)
     blocks = fit_base(
-        make_samples(learning, coordinates, config, physics.domain),
+        samples,
         coordinates,
         physics,
         config,
@@ -83,7 +81,7 @@ def add_uncertainty(
     report: Report = lambda stage, steps, loss: None,
 ) -> Model:
     """Stage two alone: epinets on a deterministic model, which stays as it is."""
-    _check(config, seed)
+    check(config, seed)
     learning, validation = hold_out(train, config, seed)
     samples = make_samples(learning, base.coordinates, config, base.blocks.domain)
 
@@ -153,6 +151,16 @@ def judges(learning: Trajectories, validation: Trajectories, cells: int) -> Traj
     return concatenate(validation, learning[: max(0, number - len(validation))])
 
 
+def prepare(
+    learning: Trajectories, config: FitConfig, physics: Physics
+) -> tuple[Coordinates, Samples]:
+    """Scaled coordinates of some trajectories, and all their records in them."""
+    size = learning.states.shape[-1]
+    flat = (a.reshape(-1, size) for a in (learning.states, learning.derivatives))
+    coordinates = physics.domain.coordinates(*flat)
+    return coordinates, make_samples(learning, coordinates, config, physics.domain)
+
+
 def hold_out(
     train: Trajectories, config: FitConfig, seed: int
 ) -> tuple[Trajectories, Trajectories]:
@@ -167,7 +175,8 @@ def hold_out(
     return learning, validation
 
 
-def _check(config: FitConfig, seed: int) -> None:
+def check(config: FitConfig, seed: int) -> None:
+    """Refuse what cannot be fitted, with a sentence."""
     if seed < 0:
         raise ValueError(f"the seed must not be negative; it is {seed}.")
     if config.epinet_batch < PER_STATE:
@@ -176,5 +185,9 @@ def _check(config: FitConfig, seed: int) -> None:
         )
     if config.prior_scale is not None and not config.prior_scale > 0:
         raise ValueError(f"the prior scale must be positive; it is {config.prior_scale}.")
+    if config.members < 1 or not config.member_widths:
+        raise ValueError("an ensemble needs at least one member, and a width for it.")
+    if not 0 <= config.dropout < 1:
+        raise ValueError(f"the rate of dropout must lie in [0, 1); it is {config.dropout}.")
     if config.index not in INDICES:
         raise ValueError(f"there is no index {config.index!r}; choose from {tuple(INDICES)}.")

@@ -85,7 +85,7 @@ def test_members_side_by_side_end_where_each_ends_alone():
     together, losses = _run(loss, begin(stack(starts)), 25)
     for i, start in enumerate(starts):
         alone, last = _run(loss, begin(stack([start])), 25)
-        _assert_close(member(together, i), member(alone, 0))
+        _assert_close(member(together.trainable, i), member(alone.trainable, 0))
         np.testing.assert_allclose(losses[i], last[0], rtol=1e-5)
 
 
@@ -95,7 +95,7 @@ def test_one_member_can_go_on_alone():
     half, _ = _run(loss, begin(starts), 15)
     alone, _ = _run(loss, keep(half, np.array([1])), 25)
     together, _ = _run(loss, half, 25)
-    _assert_close(member(alone, 0), member(together, 1))
+    _assert_close(member(alone.trainable, 0), member(together.trainable, 1))
 
 
 @pytest.mark.parametrize("source", ["batch", "key"])

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..generic import (
+    BLOCKS,
     AbstractMethod,
     Blocks,
     Generic,
@@ -23,7 +24,6 @@ from ..generic import (
 )
 from ..networks import MLP, PICNN, ConvexFeatures, softplus
 
-BLOCKS = ("energy", "entropy", "poisson", "dissipation")
 Mask = Float[Array, "layer width"]
 
 

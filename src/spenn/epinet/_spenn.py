@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from ..generic import (
+    BLOCKS,
     AbstractMethod,
     Blocks,
     Generic,
@@ -47,9 +48,6 @@ class Epinets(eqx.Module):
     entropy: tuple[AnyEpinet, ...]
     poisson: tuple[AnyEpinet, ...]
     dissipation: tuple[AnyEpinet, ...]
-
-
-BLOCKS = ("energy", "entropy", "poisson", "dissipation")
 
 
 class SPENN(AbstractMethod):

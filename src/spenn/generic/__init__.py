@@ -6,6 +6,7 @@ from ._assembly import restricted_operator as restricted_operator
 from ._assembly import rows_without as rows_without
 from ._assembly import velocity as velocity
 from ._assembly import without as without
+from ._blocks import BLOCKS as BLOCKS
 from ._blocks import AbstractDissipation as AbstractDissipation
 from ._blocks import AbstractPoisson as AbstractPoisson
 from ._blocks import AbstractPotential as AbstractPotential

@@ -16,6 +16,7 @@ from ..networks import MLP, PICNN, normal, split
 from ._assembly import degenerate_operator, rows_without
 from ._domain import AbstractDomain, Point
 
+BLOCKS = ("energy", "entropy", "poisson", "dissipation")
 State = Float[Array, " d"]
 Moving = Float[Array, " moving"]
 

@@ -1,12 +1,7 @@
 """Two stages of training with SOAP."""
 
 from ._loop import CHUNK as CHUNK
-from ._loop import Progress as Progress
 from ._loop import Samples as Samples
-from ._loop import advance as advance
-from ._loop import begin as begin
-from ._loop import keep as keep
-from ._loop import member as member
 from ._loop import stack as stack
 from ._losses import PER_STATE as PER_STATE
 from ._losses import base_loss as base_loss
@@ -19,13 +14,13 @@ from ._scale import RANGE as RANGE
 from ._scale import UNSEEN as UNSEEN
 from ._scale import Judged as Judged
 from ._scale import correction as correction
-from ._soap import SoapState as SoapState
 from ._soap import scale_by_soap as scale_by_soap
 from ._soap import soap as soap
-from ._stages import BLOCKS as BLOCKS
 from ._stages import Physics as Physics
+from ._stages import Schedule as Schedule
 from ._stages import attach_epinets as attach_epinets
 from ._stages import fit_base as fit_base
 from ._stages import fit_epinet as fit_epinet
 from ._stages import race as race
+from ._stages import separate as separate
 from ._stages import states_of as states_of

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from ._soap import SoapState, scale_by_soap
@@ -53,14 +54,34 @@ def stack(members: Sequence[PyTree]) -> PyTree:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *members)
 
 
-def member(progress: Progress, which: int) -> PyTree:
-    """Weights of one member."""
-    return jax.tree.map(lambda a: a[which], progress.trainable)
+def member(members: PyTree, which: int) -> PyTree:
+    """One of several members."""
+    return jax.tree.map(lambda a: a[which], members)
 
 
 def keep(progress: Progress, which: Int[np.ndarray, " chosen"]) -> Progress:
     """The progress of some members, to go on with alone."""
-    return _mapped(lambda a: a[which], progress)
+    return over_members(lambda a: a[which], progress)
+
+
+def over_members(function: Callable[[Array], Array], progress: Progress) -> Progress:
+    """A function of every array that has an axis of members."""
+    trainable, (step, *averages), count = progress
+    trainable, averages = jax.tree.map(function, (trainable, averages))
+    return Progress(trainable, SoapState(step, *averages), count)
+
+
+def share_out(array: Array) -> Array:
+    """The same array, its members shared out over all devices; some are repeated to fill them up.
+
+    Fewer members than devices stay together on one.
+    """
+    devices = jax.devices()
+    if len(devices) == 1 or len(array) < len(devices):
+        return array
+    rows = np.resize(np.arange(len(array)), -(-len(array) // len(devices)) * len(devices))
+    mesh = Mesh(np.array(devices), ("member",))
+    return jax.device_put(array[rows], NamedSharding(mesh, PartitionSpec("member")))
 
 
 def advance(
@@ -102,22 +123,22 @@ def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, k
     rate = _cosine(learning_rate, total)
     # A batch of one model would run at half the speed of that model alone on a CPU.
     alone = len(jax.tree.leaves(progress.trainable)[0]) == 1
-    over_members = (lambda function, *_: function) if alone else jax.vmap
+    every = (lambda function, *_: function) if alone else jax.vmap
     if alone:
-        progress, masks = _squeezed(progress), jax.tree.map(lambda a: a[0], masks)
+        progress, masks = over_members(lambda a: a[0], progress), member(masks, 0)
 
     def step(progress, _):
         trainable, state, count = progress
         batch_key, loss_key = jax.random.split(jax.random.fold_in(key, count))
         rows = jax.random.randint(batch_key, (batch,), 0, len(samples.states))
         chosen = Samples(*(a[rows] for a in samples))
-        values, gradients = over_members(
+        values, gradients = every(
             jax.value_and_grad(lambda t: loss(eqx.combine(t, fixed), chosen, loss_key))
         )(trainable)
         gradients = _masked(gradients, masks)
         # Members share the count of steps: a refresh of the bases stays one branch for all.
         axes = SoapState(None, 0, 0)  # pyright: ignore
-        update = over_members(optimiser.update, (0, axes), (0, axes))
+        update = every(optimiser.update, (0, axes), (0, axes))
         directions, state = update(gradients, state)
         size = rate(count)
         directions = _masked(directions, masks)
@@ -125,23 +146,9 @@ def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, k
         return Progress(trainable, state, count + 1), values  # pyright: ignore
 
     progress, losses = lax.scan(step, progress, None, length=steps)
-    return (_expanded(progress), losses[:, None]) if alone else (progress, losses)
-
-
-def _squeezed(progress: Progress) -> Progress:
-    """The progress of the only member, without the axis of members."""
-    return _mapped(lambda a: a[0], progress)
-
-
-def _expanded(progress: Progress) -> Progress:
-    return _mapped(lambda a: a[None], progress)
-
-
-def _mapped(function, progress: Progress) -> Progress:
-    """A function of every array that has an axis of members."""
-    trainable, (step, *averages), count = progress
-    trainable, averages = jax.tree.map(function, (trainable, averages))
-    return Progress(trainable, SoapState(step, *averages), count)
+    if alone:
+        progress, losses = over_members(lambda a: a[None], progress), losses[:, None]
+    return progress, losses
 
 
 def _masked(tree, masks):

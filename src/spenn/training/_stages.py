@@ -1,8 +1,8 @@
 """Stage one fits the base; stage two freezes it and fits the epinets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,6 +13,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 from ..config import FitConfig
 from ..epinet import INDICES, SPENN, Shape, attach, scale_priors, trainable
 from ..generic import (
+    BLOCKS,
     AbstractDomain,
     Blocks,
     Coordinates,
@@ -26,11 +27,19 @@ from ..generic import (
     learned_potential,
 )
 from ..networks import split
-from ._loop import Loss, Report, Samples, advance, begin, keep, member, stack
+from ._loop import (
+    Loss,
+    Report,
+    Samples,
+    advance,
+    begin,
+    keep,
+    member,
+    over_members,
+    share_out,
+    stack,
+)
 from ._losses import PER_STATE, POINT, base_loss, epinet_loss
-
-Model = TypeVar("Model")
-BLOCKS = ("energy", "entropy", "poisson", "dissipation")
 
 
 @dataclass(frozen=True)
@@ -130,45 +139,82 @@ def fit_base(
         key = jax.random.fold_in(start_key, number)
         return physics.blocks(coordinates, size, config.width, config.depth, key=key)
 
-    return race(base_loss, start, is_learned, samples, physics, config, key=data_key, report=report)
+    weights, shared = separate([start(number) for number in range(config.races)], is_learned)
+    (best,) = race(
+        base_loss,
+        stack(weights),
+        shared,
+        samples,
+        Schedule.of_base(config, physics.domain),
+        key=data_key,
+        report=report,
+    )
+    return eqx.combine(best, shared)
+
+
+class Schedule(NamedTuple):
+    """How long starts race, how long the best of them are trained, on what batches, how fast."""
+
+    race_steps: int
+    steps: int
+    batch: int
+    learning_rate: float
+
+    @classmethod
+    def of_base(cls, config: FitConfig, domain: AbstractDomain) -> "Schedule":
+        """The schedule of the base."""
+        batch = states_of(config.batch, domain)
+        return cls(config.race_steps, config.steps, batch, config.learning_rate)
+
+
+def separate(
+    starts: Sequence[PyTree], learned: Callable[[PyTree], PyTree]
+) -> tuple[list[PyTree], PyTree]:
+    """Weights of every start, and the rest, which is the same in all of them."""
+    pairs = [eqx.partition(start, learned(start)) for start in starts]
+    return [weights for weights, _ in pairs], pairs[0][1]
 
 
 def race(
     loss: Loss,
-    start: Callable[[int], Model],
-    learned: Callable[[Model], PyTree],
+    weights: PyTree,
+    shared: PyTree,
     samples: Samples,
-    physics: Physics,
-    config: FitConfig,
+    schedule: Schedule,
     *,
+    winners: int = 1,
+    masks: PyTree | None = None,
     key: PRNGKeyArray,
     report: Report,
-) -> Model:
-    """Train `config.races` starts together, for a while or to the end, and the best to the end.
+) -> list[PyTree]:
+    """Train all starts together, for a while or to the end, and as many `winners` to the end.
 
-    `learned` says which leaves of a start are trained; the others are the same in all starts.
+    `weights` are stacked. Of the starts whose numbers differ by multiples of `winners`, the one
+    with the lowest loss wins.
     """
-    starts = [start(number) for number in range(config.races)]
-    weights, (shared, *_) = zip(*(eqx.partition(s, learned(s)) for s in starts), strict=True)
 
-    def run(progress, until):
+    def run(progress, masks, until):
         return advance(
             loss,
-            progress,
+            over_members(share_out, progress),
             shared,
             samples,
             until=until,
-            total=config.steps,
-            batch=states_of(config.batch, physics.domain),
-            learning_rate=config.learning_rate,
+            total=schedule.steps,
+            batch=schedule.batch,
+            learning_rate=schedule.learning_rate,
             key=key,
             report=report,
+            masks=jax.tree.map(share_out, masks),
         )
 
-    progress, losses = run(begin(stack(weights)), min(config.race_steps, config.steps))
-    best = np.argmin(np.where(np.isnan(losses), np.inf, losses), keepdims=True)
-    progress, _ = run(keep(progress, best), config.steps)
-    return eqx.combine(member(progress, 0), shared)
+    starts = len(jax.tree.leaves(weights)[0])
+    progress, losses = run(begin(weights), masks, min(schedule.race_steps, schedule.steps))
+    losses = np.where(np.isnan(losses), np.inf, losses)[:starts].reshape(-1, winners)
+    best = np.argmin(losses, 0) * winners + np.arange(winners)
+    masks = jax.tree.map(lambda a: a[best], masks)
+    progress, _ = run(keep(progress, best), masks, schedule.steps)
+    return [member(progress.trainable, number) for number in range(winners)]
 
 
 def fit_epinet(
@@ -198,7 +244,7 @@ def fit_epinet(
         key=train_key,
         report=report,
     )
-    return eqx.combine(member(progress, 0), fixed)
+    return eqx.combine(member(progress.trainable, 0), fixed)
 
 
 def attach_epinets(
