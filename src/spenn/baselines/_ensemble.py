@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..generic import AbstractMethod, Blocks, Generic, is_learned
@@ -48,9 +49,9 @@ def pad(members: Sequence[PyTree]) -> tuple[list[PyTree], list[PyTree]]:
     def padded(tree, fill):
         leaves, structure = jax.tree.flatten(tree)
         wide = [
-            jnp.pad(fill(leaf), [(0, b - a) for a, b in zip(leaf.shape, shape, strict=True)])
+            np.pad(fill(leaf), [(0, b - a) for a, b in zip(leaf.shape, shape, strict=True)])
             for leaf, shape in zip(leaves, shapes, strict=True)
         ]
         return jax.tree.unflatten(structure, wide)
 
-    return [padded(m, lambda a: a) for m in members], [padded(m, jnp.ones_like) for m in members]
+    return [padded(m, np.asarray) for m in members], [padded(m, np.ones_like) for m in members]

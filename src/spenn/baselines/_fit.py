@@ -23,8 +23,8 @@ from ..training import (
 from ._dropout import MCDropout
 from ._ensemble import DeepEnsemble, pad
 
-# Starts per member: one in three ends on a plateau without dissipation, which shows early.
-STARTS = 2
+# Share of the steps after which the starts of a member are compared: a plateau shows early.
+RACE = 0.1
 
 
 def fit_ensemble(
@@ -36,33 +36,36 @@ def fit_ensemble(
 ) -> Model:
     """A deep ensemble of `config.members` models, all trained at once.
 
-    They are shared out over the devices that JAX sees.
+    Each is the best of `config.races` starts. They are shared out over the devices that JAX sees.
     """
     check(config, seed)
+    members = config.members
     coordinates, samples = prepare(train, config, physics)
     start_key, data_key = jax.random.split(jax.random.fold_in(jax.random.key(seed), 2))
 
     def start(number):
-        width = config.member_widths[number % config.members % len(config.member_widths)]
+        width = config.member_widths[number % members % len(config.member_widths)]
         key = jax.random.fold_in(start_key, number)
         return physics.blocks(coordinates, len(train.names), width, config.depth, key=key)
 
-    starts = [start(number) for number in range(STARTS * config.members)]
+    starts = [start(number) for number in range(config.races * members)]
     weights, shared = separate(starts, is_learned)
-    weights, masks = map(stack, pad(weights))
+    weights, masks = pad(weights)
+    heats = [stack(weights[i : i + members]) for i in range(0, len(starts), members)]
     batch = states_of(config.member_batch, physics.domain)
-    members = race(
+    race_steps = int(RACE * config.member_steps)
+    best = race(
         base_loss,
-        weights,
+        heats,
         shared,
         samples,
-        Schedule(config.race_steps, config.member_steps, batch, config.learning_rate),
-        winners=config.members,
-        masks=masks,
+        Schedule(race_steps, config.member_steps, batch, config.learning_rate),
+        winners=members,
+        masks=stack(masks[:members]),
         key=data_key,
         report=lambda steps, loss: report("deep-ensemble", steps, loss),
     )
-    method = DeepEnsemble(eqx.combine(stack(members), shared), config.members)
+    method = DeepEnsemble(eqx.combine(stack(best), shared), members)
     return Model(tuple(train.names), coordinates, method, config)
 
 
@@ -89,7 +92,7 @@ def fit_dropout(
     )
     (best,) = race(
         dropout_loss,
-        stack(weights),
+        [stack(weights)],
         shared,
         samples,
         Schedule.of_base(config, physics.domain),

@@ -51,7 +51,7 @@ def begin(members: PyTree) -> Progress:
 
 def stack(members: Sequence[PyTree]) -> PyTree:
     """Trees of one structure as one tree, their arrays along a new leading axis."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *members)
+    return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *members)
 
 
 def member(members: PyTree, which: int) -> PyTree:
@@ -64,11 +64,17 @@ def keep(progress: Progress, which: Int[np.ndarray, " chosen"]) -> Progress:
     return over_members(lambda a: a[which], progress)
 
 
-def over_members(function: Callable[[Array], Array], progress: Progress) -> Progress:
-    """A function of every array that has an axis of members."""
-    trainable, (step, *averages), count = progress
-    trainable, averages = jax.tree.map(function, (trainable, averages))
-    return Progress(trainable, SoapState(step, *averages), count)
+def join(heats: Sequence[Progress]) -> Progress:
+    """All members of several runs that stand at the same step."""
+    return over_members(lambda *arrays: jnp.concatenate(arrays), *heats)
+
+
+def over_members(function: Callable[..., Array], *runs: Progress) -> Progress:
+    """A function of every array that has an axis of members, in one run or in several alike."""
+    members = [(run.trainable, run.optimiser._replace(step=None)) for run in runs]
+    trainable, optimiser = jax.tree.map(function, *members)
+    first = runs[0]
+    return Progress(trainable, optimiser._replace(step=first.optimiser.step), first.step)
 
 
 def share_out(array: Array) -> Array:

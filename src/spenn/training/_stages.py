@@ -33,6 +33,7 @@ from ._loop import (
     Samples,
     advance,
     begin,
+    join,
     keep,
     member,
     over_members,
@@ -142,7 +143,7 @@ def fit_base(
     weights, shared = separate([start(number) for number in range(config.races)], is_learned)
     (best,) = race(
         base_loss,
-        stack(weights),
+        [stack(weights)],
         shared,
         samples,
         Schedule.of_base(config, physics.domain),
@@ -177,7 +178,7 @@ def separate(
 
 def race(
     loss: Loss,
-    weights: PyTree,
+    heats: Sequence[PyTree],
     shared: PyTree,
     samples: Samples,
     schedule: Schedule,
@@ -187,14 +188,15 @@ def race(
     key: PRNGKeyArray,
     report: Report,
 ) -> list[PyTree]:
-    """Train all starts together, for a while or to the end, and as many `winners` to the end.
+    """Train all starts for a while or to the end, and as many `winners` to the end.
 
-    `weights` are stacked. Of the starts whose numbers differ by multiples of `winners`, the one
+    Starts of one heat, stacked weights, are trained together; heats follow each other, and only
+    the first is reported. Of the starts whose numbers differ by multiples of `winners`, the one
     with the lowest loss wins.
     """
 
-    def run(progress, masks, until):
-        return advance(
+    def run(progress, until, report=report):
+        progress, losses = advance(
             loss,
             over_members(share_out, progress),
             shared,
@@ -207,13 +209,17 @@ def race(
             report=report,
             masks=jax.tree.map(share_out, masks),
         )
+        # Devices may have been filled up with repeated members.
+        return over_members(lambda a: a[:together], progress), losses[:together]
 
-    starts = len(jax.tree.leaves(weights)[0])
-    progress, losses = run(begin(weights), masks, min(schedule.race_steps, schedule.steps))
-    losses = np.where(np.isnan(losses), np.inf, losses)[:starts].reshape(-1, winners)
-    best = np.argmin(losses, 0) * winners + np.arange(winners)
-    masks = jax.tree.map(lambda a: a[best], masks)
-    progress, _ = run(keep(progress, best), masks, schedule.steps)
+    together = len(jax.tree.leaves(heats[0])[0])
+    until = min(schedule.race_steps, schedule.steps)
+    finished = [run(begin(heats[0]), until)]
+    finished += [run(begin(heat), until, lambda steps, loss: None) for heat in heats[1:]]
+    losses = np.concatenate([losses for _, losses in finished])
+    rivals = np.where(np.isnan(losses), np.inf, losses).reshape(-1, winners)
+    best = np.argmin(rivals, 0) * winners + np.arange(winners)
+    progress, _ = run(keep(join([progress for progress, _ in finished]), best), schedule.steps)
     return [member(progress.trainable, number) for number in range(winners)]
 
 
