@@ -117,7 +117,7 @@ class TestDivergence:
     units = Coordinates.identity(2)
     indices = jnp.array([[0.01], [5.0], [0.02], [0.03]])
 
-    def test_diverging_samples_are_listed_and_left_out(self):
+    def test_diverging_samples_are_listed_and_others_stand_in(self):
         result = evaluate(Growing(), self.units, self.data, self.indices)
         assert [(d.trajectory, d.sample) for d in result.diverged] == [(0, 1), (1, 1), (2, 1)]
         states = result.states[1]
@@ -126,7 +126,7 @@ class TestDivergence:
             # The data are ones: ten times that is lost, long before it is infinite.
             assert np.all(np.abs(states[: lost.step]) < 10)
             assert not np.all(np.abs(states[lost.step]) < 10)
-        healthy = evaluate(Growing(), self.units, self.data, self.indices[np.array([0, 2, 3])])
+        healthy = evaluate(Growing(), self.units, self.data, self.indices[np.array([0, 2, 3, 0])])
         assert healthy.diverged == ()
         for name in ("mean", "std", "crps", "energy_score", "inside"):
             ours, expected = (getattr(r.summary, name) for r in (result, healthy))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ..calibrate import crps, energy_score, rank_histogram, raw_coverage
 from ..data import Trajectories
@@ -17,6 +17,7 @@ from ._ensemble import Chunk, compile_ensemble, driving, ensemble
 LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
 RANK_BINS = 20
 FAR = 10.0
+NOBODY = -1
 
 
 class Audit(NamedTuple):
@@ -80,8 +81,8 @@ def evaluate(
     """Forecast every trajectory of the data from its first state and score it.
 
     Only summaries are kept, and the samples of the one trajectory numbered `keep`. Samples that
-    diverge are left out of the summaries and listed; a trajectory without any other sample is an
-    error or, where it is not required, has a summary of NaN.
+    diverge are listed, and in the summaries others of the same trajectory stand in for them; a
+    trajectory without any other is an error or, where it is not required, has a summary of NaN.
     """
     summaries, diverged, kept = [], [], None
     levels, free = jnp.asarray(LEVELS), method.domain.free(data.states.shape[-1])
@@ -91,16 +92,9 @@ def evaluate(
         chosen, states, laws = chunk
         truth = jnp.asarray(data.states[chosen.start : chosen.stop], float)
         bad = find_diverged(chunk, reach)
-        if bad:
-            diverged += bad
-            summaries += [
-                summarise(
-                    *_without(states[i], laws, i, bad, trajectory, require), truth[i], levels, free
-                )
-                for i, trajectory in enumerate(chosen)
-            ]
-        else:
-            summaries.append(summarise_many(states, laws, truth, levels, free))
+        diverged += bad
+        sound = _replaced(states, laws, _rows(chunk, bad, require)) if bad else (states, laws)
+        summaries.append(summarise_many(*sound, truth, levels, free))
         if keep in chosen:
             row = keep - chosen.start
             kept = jax.tree.map(np.asarray, _row((states, laws), row))
@@ -152,24 +146,39 @@ def _reach(domain: AbstractDomain, states: Float[np.ndarray, "trajectory time d"
     return FAR * np.where(by_variable > 0, by_variable, np.inf)[variables]
 
 
-def _without(states, laws, i, bad, trajectory, require):
-    lost = [d.sample for d in bad if d.trajectory == trajectory]
-    keep = np.setdiff1d(np.arange(len(states)), lost)
-    if keep.size == 0 and not require:
-        return jax.tree.map(lambda a: jnp.full_like(a[:1], jnp.nan), (states, _row(laws, i)))
-    if keep.size == 0:
-        raise ValueError(
-            f"every sample of trajectory {trajectory} diverged, the first at record "
-            f"{min(d.step for d in bad if d.trajectory == trajectory)}: there is no forecast."
-        )
-    return jax.tree.map(lambda a: a[keep], (states, _row(laws, i)))
+def _rows(chunk: Chunk, bad: list[Diverged], require: bool) -> Int[np.ndarray, "trajectory sample"]:
+    """Which sample to take in place of each one: lost ones give way to the others in turn."""
+    rows = np.tile(np.arange(chunk.states.shape[1]), (len(chunk.trajectories), 1))
+    for trajectory in sorted({lost.trajectory for lost in bad}):
+        steps = {lost.sample: lost.step for lost in bad if lost.trajectory == trajectory}
+        sound = np.setdiff1d(np.arange(rows.shape[1]), list(steps))
+        if require and not sound.size:
+            raise ValueError(
+                f"every sample of trajectory {trajectory} diverged, the first at record "
+                f"{min(steps.values())}: there is no forecast."
+            )
+        row = chunk.trajectories.index(trajectory)
+        rows[row] = np.resize(sound, rows.shape[1]) if sound.size else NOBODY
+    return rows
+
+
+@jax.jit
+def _replaced(states, laws, rows):
+    """Samples by row; a shape of its own for every number of lost ones would be compiled anew."""
+
+    def take(a, rows):
+        lost = (rows == NOBODY).reshape(-1, *(1,) * (a.ndim - 1))
+        return jnp.where(lost, jnp.nan, a[rows])
+
+    return jax.vmap(lambda tree, rows: jax.tree.map(lambda a: take(a, rows), tree))(
+        (states, laws), rows
+    )
 
 
 def _row(tree, i):
     return jax.tree.map(lambda a: a[i], tree)
 
 
-@jax.jit
 def summarise(states, laws: Laws, truth, levels, free) -> Summary:
     """Summary of one trajectory from its samples (sample, time, entry)."""
     samples, truth = states[:, 1:, free], truth[1:, free]
@@ -192,7 +201,12 @@ def summarise(states, laws: Laws, truth, levels, free) -> Summary:
 @jax.jit
 def summarise_many(states, laws, truth, levels, free) -> Summary:
     """Summaries of several trajectories, one after another to bound memory."""
-    return jax.lax.map(lambda a: summarise(*a, levels, free), (states, laws, truth))
+
+    def one(trajectory):
+        states, laws, truth = trajectory
+        return summarise(states, laws, truth, levels, free)
+
+    return jax.lax.map(one, (states, laws, truth))
 
 
 def spread(samples: Float[Any, "sample time variable"]) -> Float[Array, "time variable"]:
@@ -223,6 +237,5 @@ def _audit(laws: Laws) -> Audit:
 
 
 def _concatenate(summaries: list[Summary]) -> Summary:
-    """NumPy arrays with one leading trajectory axis, from a mix of single and many."""
-    many = [jax.tree.map(lambda a: a[None], s) if s.mean.ndim == 2 else s for s in summaries]
-    return jax.tree.map(lambda *parts: np.concatenate([np.asarray(p) for p in parts]), *many)
+    """NumPy arrays with one leading trajectory axis."""
+    return jax.tree.map(lambda *parts: np.concatenate([np.asarray(p) for p in parts]), *summaries)
