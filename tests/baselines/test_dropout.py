@@ -44,12 +44,21 @@ def test_a_masked_potential_is_convex(x64):
 def test_masks_drop_units_at_their_rate_and_keep_the_mean():
     method = MCDropout(random_blocks(3, 8, 2), 0.25)
     indices = method.draw(400, key=jax.random.key(0))
-    # Three MLPs of two layers, two convex layers and one free one, of eight units each.
-    assert indices.shape == (400, 8 * (3 * 2 + 3))
+    # Three MLPs and the convex path of a PICNN, the last layer of each of eight units.
+    assert indices.shape == (400, 8 * 4)
     masks = jax.vmap(lambda z: method.realise(z).blocks.energy[0].network.mask)(indices)
     values, counts = np.unique(np.asarray(masks), return_counts=True)
     np.testing.assert_allclose(values, [0, 4 / 3])
     np.testing.assert_allclose(counts / counts.sum(), [0.25, 0.75], atol=0.01)
+
+
+def test_the_mean_of_a_potential_over_masks_is_the_potential(x64):
+    blocks = random_blocks(3)
+    method = MCDropout(blocks, 0.2)
+    x, indices = jnp.array([0.3, -0.2, 0.5]), method.draw(20_000, key=jax.random.key(1))
+    values = jax.vmap(lambda z: method.realise(z).blocks.energy[0](x))(indices)
+    error = abs(values.mean() - blocks.energy[0](x))
+    assert error < 4 * values.std() / len(indices) ** 0.5
 
 
 def test_without_dropping_it_is_the_base(x64):
