@@ -21,7 +21,7 @@ class FitConfig:
 
     **Baselines.** A deep ensemble has `members`, their widths in turn those of `member_widths`,
     each trained for `member_steps` on batches of `member_batch`; Monte Carlo dropout is trained as
-    the base is and drops units at the rate `dropout`.
+    the base is, with `dropout_width` units, and drops them at the rate `dropout`.
     """
 
     width: int = 30
@@ -50,3 +50,4 @@ class FitConfig:
     member_steps: int = 4000
     member_batch: int = 2048
     dropout: float = 0.2
+    dropout_width: int = 30

@@ -206,7 +206,11 @@ def _skeleton(manifest, config: FitConfig, physics: Physics):
     """A model of the right shape; evaluated for its shapes alone."""
     size, key = len(manifest["names"]), jax.random.key(0)
     coordinates, kind = Coordinates.identity(size), manifest["kind"]
-    width = max(config.member_widths[: config.members]) if kind == "deep-ensemble" else config.width
+    widths = {
+        "deep-ensemble": max(config.member_widths[: config.members]),
+        "mc-dropout": config.dropout_width,
+    }
+    width = widths.get(kind, config.width)
     blocks = physics.blocks(coordinates, size, width, config.depth, key=key)
     match kind:
         case "base":

@@ -83,7 +83,8 @@ def fit_dropout(
 
     def start(number):
         key = jax.random.fold_in(start_key, number)
-        blocks = physics.blocks(coordinates, len(train.names), config.width, config.depth, key=key)
+        width = config.dropout_width
+        blocks = physics.blocks(coordinates, len(train.names), width, config.depth, key=key)
         return MCDropout(blocks, config.dropout)
 
     weights, shared = separate(

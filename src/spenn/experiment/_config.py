@@ -51,7 +51,7 @@ class RunConfig:
 # Samples per trajectory and training, by system: for two CPU cores, and for a GPU. A GPU trains
 # four starts to the end in little more time than one; on a CPU they race, and the best goes on.
 QUICK = FitConfig(batch=2048, members=10, member_steps=2000, member_batch=512)
-PAPER = FitConfig(batch=8192, epinet_steps=3000)
+PAPER = FitConfig(batch=8192, epinet_steps=3000, dropout_width=100)
 BAR = {"member_widths": (20, 25, 30), "dropout": 0.1}
 SMALL = {"width": 20, "epinet_width": 10, "prior_width": 5}
 SIZES = {
@@ -62,7 +62,10 @@ SIZES = {
     },
     "paper": {
         "oscillator": (2000, replace(PAPER, steps=10_000, race_steps=10_000)),
-        "chemical-motor": (2000, replace(PAPER, steps=20_000, race_steps=20_000, width=50)),
+        "chemical-motor": (
+            2000,
+            replace(PAPER, steps=20_000, race_steps=20_000, width=50, dropout_width=150),
+        ),
         "viscoplastic": (2000, replace(PAPER, steps=10_000, race_steps=10_000, **BAR)),
     },
 }
