@@ -124,7 +124,7 @@ def chunk_size(trajectories: int, samples: int, records: int, entries: int, cell
     return -(-trajectories // chunks)
 
 
-@partial(eqx.filter_jit, compiler_options=KERNELS)
+@partial(eqx.filter_jit, compiler_options=KERNELS)  # pyright: ignore
 def _roll(method, coordinates, scaled, drive, steps, indices):
     steps = steps / coordinates.time_unit
 
