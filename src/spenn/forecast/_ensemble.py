@@ -4,7 +4,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -124,7 +123,7 @@ def chunk_size(trajectories: int, samples: int, records: int, entries: int, cell
     return -(-trajectories // chunks)
 
 
-@partial(eqx.filter_jit, compiler_options=KERNELS)  # pyright: ignore
+@eqx.filter_jit(compiler_options=KERNELS)  # pyright: ignore
 def _roll(method, coordinates, scaled, drive, steps, indices):
     steps = steps / coordinates.time_unit
 
