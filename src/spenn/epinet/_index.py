@@ -50,4 +50,14 @@ class Exponential(AbstractIndex):
         return -jnp.log1p(-mass * jax.random.uniform(key, shape))
 
 
+class Normal(AbstractIndex):
+    """Standard normal: for perturbations of either sign, which convexity does not allow."""
+
+    mean: float = 0.0
+
+    def draw(self, shape, *, key):
+        """Independent draws."""
+        return jax.random.normal(key, shape)
+
+
 INDICES = {"half-normal": HalfNormal, "uniform": Uniform, "exponential": Exponential}

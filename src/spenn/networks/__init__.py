@@ -12,3 +12,4 @@ from ._parallel import parallel_mlps as parallel_mlps
 from ._parallel import parallel_picnns as parallel_picnns
 from ._random import normal as normal
 from ._random import split as split
+from ._tanh import TanhMLP as TanhMLP

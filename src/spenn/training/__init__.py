@@ -2,6 +2,9 @@
 
 from ._loop import CHUNK as CHUNK
 from ._loop import Samples as Samples
+from ._loop import advance as advance
+from ._loop import begin as begin
+from ._loop import member as member
 from ._loop import stack as stack
 from ._losses import PER_STATE as PER_STATE
 from ._losses import base_loss as base_loss

@@ -1,7 +1,7 @@
 """The training loop: many compiled steps per call, nothing in Python per step."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -37,7 +37,7 @@ class Progress(NamedTuple):
     step: Int[Array, ""]
 
 
-Loss = Callable[[PyTree, Samples, PRNGKeyArray], Float[Array, ""]]
+Loss = Callable[[PyTree, Any, PRNGKeyArray], Float[Array, ""]]
 Report = Callable[[int, float], None]
 
 
@@ -94,11 +94,11 @@ def advance(
     loss: Loss,
     progress: Progress,
     fixed: PyTree,
-    samples: Samples,
+    samples: Samples | None,
     *,
     until: int,
     total: int,
-    batch: int,
+    batch: int = 0,
     learning_rate: float,
     key: PRNGKeyArray,
     report: Report,
@@ -107,8 +107,9 @@ def advance(
     """Run the optimiser up to step `until` of `total`; returns its state and recent mean losses.
 
     The rate rises over the first steps and falls to zero as a cosine at step `total`. Batches and
-    indices are a function of the key and the step alone, so a run can be cut anywhere. Weights
-    where `masks`, a tree like the members', is zero stay as they are.
+    indices are a function of the key and the step alone, so a run can be cut anywhere. Without
+    samples the loss is given none. Weights where `masks`, a tree like the members', is zero stay as
+    they are.
     """
     last = np.full(len(jax.tree.leaves(progress.trainable)[0]), np.nan)
     # As arrays, so that another length or rate is not another compilation.
@@ -136,8 +137,7 @@ def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, k
     def step(progress, _):
         trainable, state, count = progress
         batch_key, loss_key = jax.random.split(jax.random.fold_in(key, count))
-        rows = jax.random.randint(batch_key, (batch,), 0, len(samples.states))
-        chosen = Samples(*(a[rows] for a in samples))
+        chosen = None if samples is None else _batch(samples, batch, batch_key)
         values, gradients = every(
             jax.value_and_grad(lambda t: loss(eqx.combine(t, fixed), chosen, loss_key))
         )(trainable)
@@ -155,6 +155,11 @@ def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, k
     if alone:
         progress, losses = over_members(lambda a: a[None], progress), losses[:, None]
     return progress, losses
+
+
+def _batch(samples, size, key):
+    rows = jax.random.randint(key, (size,), 0, len(samples.states))
+    return Samples(*(a[rows] for a in samples))
 
 
 def _masked(tree, masks):

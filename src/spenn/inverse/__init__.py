@@ -1,0 +1,11 @@
+"""Inverse problems: unknown constants of an equation, and how sure to be of them."""
+
+from ._base import Fit as Fit
+from ._base import InverseConfig as InverseConfig
+from ._base import fit_base as fit_base
+from ._epinet import Posterior as Posterior
+from ._epinet import attach as attach
+from ._problem import Measurements as Measurements
+from ._problem import Parameter as Parameter
+from ._problem import Problem as Problem
+from ._problem import derivatives as derivatives
