@@ -5,7 +5,8 @@ JAX is imported inside the commands, so that `--help` answers at once.
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -92,30 +93,86 @@ def reproduce(
 
 
 def _run(config, out: Path) -> None:
-    from rich.console import Console
+    with _folder(out):
+        _compile_once()
+        from ..experiment._run import run as run_experiment
+        from ..experiment._write import write
+        from ..report import Progress, print_tables
 
-    from ..experiment._write import prepare, write
-
-    existed = out.exists()
-    prepare(out)
-    _compile_once()
-    from ..experiment._run import run as run_experiment
-    from ..report import Progress, print_tables
-
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=110)
-    try:
+        console = _console()
         with Progress(console) as progress:
             outcome = run_experiment(config, progress, out)
         write(outcome, config, out)
+    print_tables(outcome.results, console)
+    console.print(f"Open {out / 'report.html'}; numbers, models and figures are beside it.")
+
+
+@app.command(
+    epilog="Example:  spenn inverse kraichnan-orszag --method all --out runs/kraichnan-orszag"
+)
+def inverse(
+    problem: Annotated[str, typer.Argument(help="kraichnan-orszag or kdv")],
+    method: Annotated[str, typer.Option(help="epinet, hmc (needs spenn[hmc]) or all.")] = "epinet",
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Published measurements (.mat) in place of generated ones."),
+    ] = None,
+    samples: Annotated[int | None, typer.Option(help="Realisations of the field.")] = None,
+    chains: Annotated[int, typer.Option(help="Chains of hmc, run at once.")] = 4,
+    warm_up: Annotated[int, typer.Option(help="Steps of warm-up of each chain.")] = 1000,
+    draws: Annotated[int, typer.Option(help="Draws kept of each chain.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Fixes data, training and samples.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
+) -> None:
+    """Infer unknown constants of an equation from noisy measurements, with intervals."""
+    if method != "epinet":
+        _use_all_cores()
+    from ..inverse._run import METHODS, InverseRun, run_inverse
+    from ..inverse._write import write
+    from ..report import Progress, print_inverse
+
+    methods = METHODS if method == "all" else (method,)
+    file = None if data is None else str(data)
+    config = InverseRun(problem, methods, file, samples, chains, warm_up, draws, seed)
+    out = Path("runs") / problem if out is None else out
+    with _folder(out):
+        _compile_once()
+        console = _console()
+        with Progress(console) as progress:
+            view = run_inverse(config, progress)
+        write(view, config, out)
+    print_inverse(view.results, console)
+    console.print(f"Open {out / 'report.html'}; numbers, samples and figures are beside it.")
+
+
+@contextmanager
+def _folder(out: Path) -> Iterator[None]:
+    """A folder that can be written to; one that did not exist goes again if the work fails."""
+    from ..folders import prepare
+
+    existed = out.exists()
+    prepare(out)
+    try:
+        yield
     except BaseException:
         if not existed:
             with suppress(OSError):  # a folder that something was put into meanwhile stays
                 out.rmdir()
         raise
-    print_tables(outcome.results, console)
-    console.print(f"Open {out / 'report.html'}; numbers, models and figures are beside it.")
+
+
+def _console():
+    from rich.console import Console
+
+    console = Console()
+    return console if console.is_terminal else Console(width=110)
+
+
+def _use_all_cores() -> None:
+    """One device of JAX per core, so that chains run beside each other; before JAX is imported."""
+    flag, flags = "--xla_force_host_platform_device_count", os.environ.get("XLA_FLAGS", "")
+    if flag not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {flag}={os.cpu_count()}".strip()
 
 
 def _compile_once() -> None:

@@ -35,7 +35,7 @@ class InverseConfig:
     steps: int = 4000
     learning_rate: float = 1e-2
     prior: float = 1.0
-    share: float = 0.95
+    share: float = 0.99
 
 
 class Fit(eqx.Module):

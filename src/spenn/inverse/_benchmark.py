@@ -243,7 +243,6 @@ def kdv() -> Benchmark:
             (-10.0, -1.5),
             (10.0, 1.5),
             source,
-            lengths=(2.0, 0.75),
             names=("u",),
         )
 
@@ -257,7 +256,7 @@ def kdv() -> Benchmark:
         _kdv_curves(),
         0.05,
         {"kappa1": 1.5, "kappa2": 0.25},
-        replace(InverseConfig(), steps=5000),
+        replace(InverseConfig(), steps=20_000),
         500,
         {
             "epinet": _paper((1.23e-1, 5.37e-2), names, kappa1=(1.50, 0.05), kappa2=(0.37, 0.02)),

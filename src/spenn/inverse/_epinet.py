@@ -47,8 +47,9 @@ class Posterior(eqx.Module):
     dimension: int = eqx.field(static=True)
 
     def draw(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n k"]:
-        """Indices of `n` realisations."""
-        return self.index.draw((n, self.dimension), key=key)
+        """Indices of `n` realisations, in pairs of opposite sign: the base is their mean."""
+        half = self.index.draw((-(-n // 2), self.dimension), key=key)
+        return jnp.stack([half, -half], 1).reshape(-1, self.dimension)[:n]
 
     def fields(
         self, points: Float[Array, "point d"], indices: Float[Array, "n k"]

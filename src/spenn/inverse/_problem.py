@@ -108,7 +108,7 @@ class Problem:
         count = self.field.values.shape[1]
         extent = np.subtract(self.upper, self.lower)
         defaults: dict[str, Any] = {
-            "tolerance": self.source.noise
+            "tolerance": self.source.noise / 2
             if self.source
             else 2 * self.field.noise / float(extent.max()),
             "collocation": 50 if size == 1 else 300,

@@ -13,6 +13,7 @@ from ._coverage import draw_coverage
 from ._drawing import STYLE, _save
 from ._errors import draw_errors
 from ._fields import draw_fields
+from ._inverse import draw_inverse as draw_inverse
 from ._laws import draw_laws
 from ._trajectories import draw_trajectories
 

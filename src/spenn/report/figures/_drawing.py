@@ -26,6 +26,8 @@ COLOURS = {
     "spenn-exponential": "#009E73",
     "deep-ensemble": "#CC79A7",
     "mc-dropout": "#E69F00",
+    "epinet": "#0072B2",  # of inverse problems, which show neither of those above
+    "hmc": "#009E73",
 }
 SPARE_COLOURS = ("#56B4E9", "#8C5A2B", "#999999")
 

@@ -3,6 +3,7 @@
 import json
 import re
 from base64 import b64encode
+from collections.abc import Iterable
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -39,7 +40,7 @@ def render_page(view: PageView) -> str:
 
 
 def _assemble(view: PageView, kept: Kept, packed: dict) -> str:
-    style = asset("style.css") + _method_styles(view)
+    style = asset("style.css") + method_styles(m.name for m in view.methods)
     script = _script()
     parts = {
         "policy": policy(style, script),
@@ -123,9 +124,9 @@ def _described(view: PageView) -> dict:
     }
 
 
-def _method_styles(view: PageView) -> str:
+def method_styles(names: Iterable[str]) -> str:
     """A class per method that sets its colour, readable on a light and on a dark page."""
-    colours = method_colours(m.name for m in view.methods).values()
+    colours = method_colours(names).values()
     light, dark = (
         "".join(f".m{i}{{--method:{readable(colour, page)}}}\n" for i, colour in enumerate(colours))
         for page in (LIGHT, DARK)
@@ -162,17 +163,17 @@ def _verdict(view: PageView, index: int, name: str, opens: bool) -> str:
     return (
         f'<div class="verdict" data-method="{index}"{"" if opens else " hidden"}>{title}'
         f'<p class="lead">{escape(first)}</p><p>{escape(" ".join(rest))}</p>'
-        f'<dl class="facts">{"".join(_fact(f) for f in found.facts)}</dl></div>'
+        f'<dl class="facts">{"".join(fact(f) for f in found.facts)}</dl></div>'
     )
 
 
-def _fact(fact: Fact) -> str:
-    kind, sign = ("fine", "✓") if fact.fine else ("care", "!")
+def fact(found: Fact) -> str:
+    kind, sign = ("fine", "✓") if found.fine else ("care", "!")
     sign = f'<span aria-hidden="true">{sign}</span>'
-    mark = f'<span class="mark {kind}">{sign} {escape(fact.mark)}</span>' if fact.mark else ""
+    mark = f'<span class="mark {kind}">{sign} {escape(found.mark)}</span>' if found.mark else ""
     return (
-        f"<div><dt>{escape(fact.label)}</dt><dd>{shown(fact.text, fact.value)}"
-        f"{mark}<small>{escape(fact.note)}</small></dd></div>"
+        f"<div><dt>{escape(found.label)}</dt><dd>{shown(found.text, found.value)}"
+        f"{mark}<small>{escape(found.note)}</small></dd></div>"
     )
 
 

@@ -1,0 +1,190 @@
+"""The baseline: Bayesian physics-informed networks, sampled by Hamiltonian Monte Carlo.
+
+The posterior is that of B-PINNs as published: weights and biases are standard normal, inputs are
+not scaled, the equation is compared with the measured source at its points and nowhere else. It has
+thousands of unknowns and hardly any chain gets around in it, so effective sample sizes and split
+R-hat belong beside every figure.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.flatten_util import ravel_pytree
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..networks import TanhMLP
+from ._base import Fit, InverseConfig, Setting, learned
+from ._problem import Problem
+
+CHUNK = 50
+
+
+class HMCConfig(NamedTuple):
+    """How many chains run how far: steps of warm-up and draws kept, each of some leapfrogs."""
+
+    chains: int = 4
+    warm_up: int = 1000
+    draws: int = 1000
+    leapfrogs: int = 50
+
+
+class Chains(NamedTuple):
+    """Draws of all chains; `raw` are the parameters before their transforms."""
+
+    positions: Float[Array, "chain draw unknown"]
+    raw: Float[np.ndarray, "chain draw p"]
+    acceptance: float
+    ess: Float[np.ndarray, " p"]
+    rhat: Float[np.ndarray, " p"]
+    fields: Callable[[Float[Any, "point d"], int], Float[np.ndarray, "n point k"]]
+    """Fields at points, of about so many draws, evenly spaced over all chains."""
+
+
+def require_blackjax() -> Any:
+    """BlackJAX, or a sentence on how to get it."""
+    try:
+        import blackjax
+    except ImportError:
+        raise ValueError(
+            "the method hmc needs BlackJAX: install it with  pip install 'spenn[hmc]'."
+        ) from None
+    return blackjax
+
+
+def log_density(problem: Problem, config: InverseConfig) -> tuple[Callable, Callable, int]:
+    """Logarithm of the posterior of a vector, the fit it stands for, and its length."""
+    setting = Setting.of(problem)
+    size = len(problem.lower)
+    outputs = setting.field.values.shape[1]
+    plain = TanhMLP(
+        jnp.zeros(size),
+        jnp.ones(size),
+        outputs,
+        config.width,
+        config.depth,
+        key=jax.random.key(0),
+    )
+    fit = Fit(plain, jnp.zeros(len(problem.parameters)), jnp.zeros((0, 0)))
+    unknown, fixed = eqx.partition(fit, learned(fit))
+    start, restore = ravel_pytree(unknown)
+    priors = jnp.array([parameter.prior for parameter in problem.parameters.values()])
+    at, target, tolerance = _equation_data(problem, setting)
+
+    def fit_of(vector):
+        return eqx.combine(restore(vector), fixed)
+
+    def density(vector):
+        fit = fit_of(vector)
+        constants = problem.constants(fit.raw)
+        residual = problem.residual(fit.network, constants)
+        physics = jax.vmap(lambda s: jnp.atleast_1d(residual(s)))(at)
+        errors = [setting.field.errors(fit.network), (physics - target) / tolerance]
+        weights = ravel_pytree(eqx.tree_at(lambda f: f.raw, restore(vector), None))[0]
+        squares = [*errors, weights, fit.raw / priors]
+        return -jnp.sum(jnp.stack([jnp.sum(e**2) for e in squares])) / 2
+
+    return density, fit_of, start.size
+
+
+def _equation_data(problem: Problem, setting: Setting):
+    """Where the equation is looked at, what it should leave there, and how exactly."""
+    if problem.source is None:
+        points = setting.collocation(jax.random.key(0), problem.collocation)
+        return points, jnp.zeros(()), problem.tolerance
+    source = setting.measured_source
+    return source.points, source.values, source.noise
+
+
+def sample_hmc(
+    problem: Problem,
+    config: InverseConfig,
+    hmc: HMCConfig,
+    *,
+    key: PRNGKeyArray,
+    report: Callable[[str, int, int], None] = lambda stage, done, total: None,
+) -> Chains:
+    """Warm up and run several chains at once, shared out over the devices that JAX sees."""
+    blackjax = require_blackjax()
+    density, fit_of, size = log_density(problem, config)
+    start_key, warm_key, draw_key = jax.random.split(key, 3)
+    starts = 0.3 * jax.random.normal(start_key, (hmc.chains, size))
+    adaptation = blackjax.window_adaptation(
+        blackjax.hmc,
+        density,
+        initial_step_size=1e-3,
+        num_integration_steps=hmc.leapfrogs,
+        adaptation_info_fn=lambda state, info, adapted: None,
+    )
+
+    def warm(key, start):
+        (state, tuned), _ = adaptation.run(key, start, num_steps=hmc.warm_up)
+        return state, tuned["step_size"], tuned["inverse_mass_matrix"]
+
+    def run(keys, chain):
+        state, step_size, inverse_mass = chain
+        kernel = blackjax.hmc(density, step_size, inverse_mass, hmc.leapfrogs)
+
+        def step(state, key):
+            state, info = kernel.step(key, state)
+            return state, (state.position, info.acceptance_rate)
+
+        state, drawn = lax.scan(step, state, keys)
+        return (state, step_size, inverse_mass), drawn
+
+    report("warm-up", 0, hmc.warm_up)
+    chain = jax.block_until_ready(
+        _over_chains(warm, hmc.chains)(jax.random.split(warm_key, hmc.chains), starts)
+    )
+    report("warm-up", hmc.warm_up, hmc.warm_up)
+    advance, parts = _over_chains(run, hmc.chains), []
+    keys = jax.random.split(draw_key, (hmc.chains, hmc.draws))
+    for done in range(0, hmc.draws, CHUNK):
+        chain, drawn = advance(keys[:, done : done + CHUNK], chain)
+        parts.append(jax.block_until_ready(drawn))
+        report("draws", min(CHUNK, hmc.draws - done), hmc.draws)
+    positions, acceptance = (jnp.concatenate(part, 1) for part in zip(*parts, strict=True))
+    raw = np.asarray(jax.vmap(jax.vmap(lambda v: fit_of(v).raw))(positions))
+    values = np.stack(list(problem.constants(jnp.asarray(raw)).values()), -1)
+
+    def fields(points, count):
+        flat = positions.reshape(-1, size)
+        chosen = flat[:: max(1, len(flat) // count)]
+        at = jnp.asarray(points, float)
+        one = jax.jit(lambda v: jax.vmap(fit_of(v).network)(at))
+        return np.asarray(lax.map(one, chosen, batch_size=CHUNK))
+
+    return Chains(
+        positions,
+        raw,
+        float(jnp.mean(acceptance)),
+        np.asarray(blackjax.diagnostics.effective_sample_size(values)),
+        split_rhat(values),
+        fields,
+    )
+
+
+def split_rhat(values: Float[np.ndarray, "chain draw p"]) -> Float[np.ndarray, " p"]:
+    """Potential scale reduction of chains cut in halves: one where all halves agree."""
+    half = values.shape[1] // 2
+    halves = np.concatenate([values[:, :half], values[:, -half:]])
+    within = halves.var(1, ddof=1).mean(0)
+    between = halves.mean(1).var(0, ddof=1)
+    return np.sqrt((half - 1) / half + between / within)
+
+
+def _over_chains(function: Callable, chains: int) -> Callable:
+    """A function of one chain for all of them, on as many devices as divide them."""
+    devices = jax.devices()
+    count = max(n for n in range(1, len(devices) + 1) if chains % n == 0)
+    many = jax.vmap(function)
+    if count == 1:
+        return jax.jit(many)
+    spec = PartitionSpec("chain")
+    mesh = Mesh(np.array(devices[:count]), ("chain",))
+    return jax.jit(jax.shard_map(many, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
