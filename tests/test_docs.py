@@ -25,3 +25,14 @@ def test_a_method_of_your_own():
     assert np.all(names["lower"][1:] < names["upper"][1:])
     with pytest.raises(ValueError, match="a ShakenEnergy cannot be saved"):
         names["mine"].save("never.spenn")
+
+
+def test_an_inverse_problem_of_your_own():
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "inverse.md").read_text(), re.DOTALL)
+    names = {}
+    exec(code, names)
+    assert names["fields"].shape == (1000, 25, 1)
+    for name, truth in (("c", 0.4), ("k", 2.29)):
+        values = np.asarray(names["constants"][name])
+        assert values.shape == (1000,) and np.all(values > 0)
+        assert abs(values.mean() - truth) < 3 * values.std() < 0.5

@@ -3,6 +3,7 @@
 from ._base import Fit as Fit
 from ._base import InverseConfig as InverseConfig
 from ._base import fit_base as fit_base
+from ._benchmark import BENCHMARKS as BENCHMARKS
 from ._epinet import Posterior as Posterior
 from ._epinet import attach as attach
 from ._problem import Measurements as Measurements

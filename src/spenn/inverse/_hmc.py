@@ -163,7 +163,7 @@ def sample_hmc(
         positions,
         raw,
         float(jnp.mean(acceptance)),
-        np.asarray(blackjax.diagnostics.effective_sample_size(values)),
+        np.asarray(blackjax.diagnostics.effective_sample_size(values)).reshape(-1),
         split_rhat(values),
         fields,
     )
