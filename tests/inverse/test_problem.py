@@ -9,13 +9,13 @@ import pytest
 import scipy.io
 
 from spenn.inverse import BENCHMARKS, Measurements, Parameter, Problem, derivatives
-from spenn.inverse._base import Observed, Setting
 from spenn.inverse._benchmark import (
     kdv_residual,
     kdv_solution,
     kraichnan_orszag_residual,
     kraichnan_orszag_solution,
 )
+from spenn.inverse._setting import Observed, Setting
 from spenn.inverse._source import Source
 
 

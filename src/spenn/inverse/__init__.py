@@ -1,7 +1,5 @@
 """Inverse problems: unknown constants of an equation, and how sure to be of them."""
 
-from ._base import Fit as Fit
-from ._base import InverseConfig as InverseConfig
 from ._base import fit_base as fit_base
 from ._benchmark import BENCHMARKS as BENCHMARKS
 from ._epinet import Posterior as Posterior
@@ -10,3 +8,5 @@ from ._problem import Measurements as Measurements
 from ._problem import Parameter as Parameter
 from ._problem import Problem as Problem
 from ._problem import derivatives as derivatives
+from ._setting import Fit as Fit
+from ._setting import InverseConfig as InverseConfig

@@ -6,100 +6,18 @@ solves the equation, whatever the data say, so it is tightened over the first ha
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..networks import TanhMLP
 from ..training import CHUNK, advance, begin, member, stack
-from ._problem import Measurements, Parameter, Problem
-from ._source import Source
+from ._problem import Problem
+from ._setting import Fit, InverseConfig, Setting, learned, start
+from ._tangent import misfit, polish
 
 LOOSE = 100.0
-
-
-@dataclass(frozen=True)
-class InverseConfig:
-    """How an inverse problem is solved.
-
-    `width` and `depth` of the network, `steps` and peak `learning_rate` of stage one; `prior`, the
-    standard deviation of a weight before anything is measured; `share` of the field's variance that
-    the index must carry.
-    """
-
-    width: int = 50
-    depth: int = 2
-    steps: int = 4000
-    learning_rate: float = 1e-2
-    prior: float = 1.0
-    share: float = 0.99
-
-
-class Fit(eqx.Module):
-    """A field, the parameters before their transforms, and the coefficients of the source."""
-
-    network: TanhMLP
-    raw: Float[Array, " p"]
-    source: Float[Array, "m k"]
-
-
-class Observed(eqx.Module):
-    """Measurements as arrays."""
-
-    points: Float[Array, "n d"]
-    values: Float[Array, "n k"]
-    noise: Float[Array, ""]
-
-    @classmethod
-    def of(cls, data: Measurements) -> "Observed":
-        """The arrays of measurements."""
-        return cls(*(jnp.asarray(a, float) for a in (data.points, data.values, data.noise)))
-
-    def errors(self, function: Callable) -> Float[Array, "n k"]:
-        """Errors of a function in units of the noise; zero where nothing was measured."""
-        error = jax.vmap(function)(self.points) - jnp.nan_to_num(self.values)
-        return jnp.where(jnp.isnan(self.values), 0.0, error / self.noise)
-
-
-class Setting(eqx.Module):
-    """A problem as arrays, and the functions of it that are not."""
-
-    field: Observed
-    measured_source: Observed
-    source: Source
-    residual: Callable = eqx.field(static=True)
-    parameters: tuple[tuple[str, Parameter], ...] = eqx.field(static=True)
-
-    @classmethod
-    def of(cls, problem: Problem) -> "Setting":
-        """The arrays of a problem."""
-        source = Source.of(problem)
-        parameters = tuple(problem.parameters.items())
-        nothing = Observed(*(jnp.zeros(shape) for shape in ((0, len(problem.lower)), (0, 1), ())))
-        measured = nothing if problem.source is None else Observed.of(problem.source)
-        return cls(Observed.of(problem.field), measured, source, problem.residual, parameters)
-
-    def data_errors(self, fit: Fit) -> list[Float[Array, "n k"]]:
-        """Errors of field and source where they were measured, in units of their noise."""
-        source = self.measured_source.errors(lambda s: self.source(fit.source, s))
-        return [self.field.errors(fit.network), source]
-
-    def equation(self, u: Callable, fit: Fit, s: Float[Array, " d"]) -> Float[Array, " k"]:
-        """What is left of the equation for a field, with the parameters and source of a fit."""
-        constants = {n: p.value(fit.raw[i]) for i, (n, p) in enumerate(self.parameters)}
-        left = jnp.atleast_1d(self.residual(u, constants)(s))
-        return left - self.source(fit.source, s)
-
-    def collocation(self, key: PRNGKeyArray, n: int) -> Float[Array, "n d"]:
-        """Fresh points, one in each of equal intervals of a line, anywhere in a larger box."""
-        size = len(self.source.lower)
-        shares = jax.random.uniform(key, (n, size))
-        if size == 1:
-            shares = (jnp.arange(n)[:, None] + shares) / n
-        return self.source.lower + (self.source.upper - self.source.lower) * shares
 
 
 class Training(eqx.Module):
@@ -111,24 +29,6 @@ class Training(eqx.Module):
     collocation: int = eqx.field(static=True)
 
 
-def start(problem: Problem, setting: Setting, config: InverseConfig, key: PRNGKeyArray) -> Fit:
-    """A fresh network, parameters at their start, no source."""
-    lower, upper = setting.source.lower, setting.source.upper
-    lengths = jnp.asarray(problem.lengths, float)
-    outputs = setting.field.values.shape[1]
-    network = TanhMLP((lower + upper) / 2, lengths, outputs, config.width, config.depth, key=key)
-    raw = jnp.array([parameter.raw_start for parameter in problem.parameters.values()])
-    shape = (len(setting.source.basis(lower)), setting.measured_source.values.shape[1])
-    return Fit(network, raw, jnp.zeros(shape))
-
-
-def learned(fit: Fit) -> Fit:
-    """Which arrays of a fit are unknowns."""
-    every = jax.tree.map(eqx.is_array, fit)
-    fixed = lambda tree: (tree.network.centre, tree.network.lengths)  # noqa: E731
-    return eqx.tree_at(fixed, every, (False, False))
-
-
 def fit_base(
     problem: Problem,
     config: InverseConfig,
@@ -136,7 +36,7 @@ def fit_base(
     key: PRNGKeyArray,
     report: Callable[[int, float], None] = lambda steps, loss: None,
 ) -> Fit:
-    """The field and the parameters that are likeliest."""
+    """The field and the parameters that are likeliest: SOAP near them, Gauss-Newton to them."""
     setting = Setting.of(problem)
     fit = start(problem, setting, config, jax.random.fold_in(key, 0))
     model = Training(fit, setting, jnp.zeros(()), problem.collocation)
@@ -157,13 +57,11 @@ def fit_base(
             key=jax.random.fold_in(key, 1),
             report=report,
         )
-    return eqx.combine(member(progress.trainable, 0), fixed).fit
+    fit = eqx.combine(member(progress.trainable, 0), fixed).fit
+    return polish(problem, fit, config, key=jax.random.fold_in(key, 2))
 
 
 def posterior_loss(model: Training, samples: None, key: PRNGKeyArray) -> Float[Array, ""]:
     """Squares of all errors in their units, the equation at fresh points."""
-    fit, setting = model.fit, model.setting
-    points = setting.collocation(key, model.collocation)
-    physics = jax.vmap(lambda s: setting.equation(fit.network, fit, s))(points) / model.tolerance
-    squares = [jnp.sum(e**2) for e in (physics, *setting.data_errors(fit), fit.source)]
-    return jnp.sum(jnp.stack(squares))
+    points = model.setting.collocation(key, model.collocation)
+    return misfit(model.setting, model.fit, points, 1 / model.tolerance)

@@ -11,8 +11,8 @@ import scipy.integrate
 import scipy.io
 from jaxtyping import Float
 
-from ._base import InverseConfig
 from ._problem import Measurements, Parameter, Problem, derivatives
+from ._setting import InverseConfig
 
 LARGEST_FILE = 64 * 2**20
 
@@ -256,7 +256,7 @@ def kdv() -> Benchmark:
         _kdv_curves(),
         0.05,
         {"kappa1": 1.5, "kappa2": 0.25},
-        replace(InverseConfig(), steps=20_000),
+        replace(InverseConfig(), steps=10_000),
         500,
         {
             "epinet": _paper((1.23e-1, 5.37e-2), names, kappa1=(1.50, 0.05), kappa2=(0.37, 0.02)),

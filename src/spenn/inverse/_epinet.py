@@ -28,13 +28,12 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..epinet import GlobalEpinet, Normal
-from ._base import Fit, InverseConfig, Setting, learned
 from ._problem import Problem
+from ._setting import Fit, InverseConfig, Setting, learned
+from ._tangent import BATCH, points_and_weight, precision, root_of, tangent
 
-# Points of the equation per point of training, and points at which the variance is looked at.
-DENSER = 5
+# Points at which the variance of the field is looked at.
 LOOKED_AT = 500
-BATCH = 50
 
 
 class Posterior(eqx.Module):
@@ -94,49 +93,26 @@ def attach(problem: Problem, fit: Fit, config: InverseConfig, *, key: PRNGKeyArr
     """The epinets of a fitted base."""
     setting = Setting.of(problem)
     dense_key, look_key = jax.random.split(key)
+    points, weight = points_and_weight(problem, setting, dense_key)
+    _, slopes = tangent(setting, fit, points, weight)
+    root = root_of(slopes, precision(problem, fit, config))
+    seen = np.asarray(_field_slopes(fit, setting.collocation(look_key, LOOKED_AT)), np.float64)
     unknown = eqx.filter(fit, learned(fit))
     theta, restore = ravel_pytree(unknown)
-    dense = setting.collocation(dense_key, DENSER * problem.collocation)
-    looked_at = setting.collocation(look_key, LOOKED_AT)
-    rows, seen = _tangents(setting, fit, dense, looked_at)
-    weight = DENSER**-0.5 / problem.tolerance
-    data, physics = (np.asarray(block, np.float64) for block in rows)
-    precision = np.asarray(ravel_pytree(_precision(problem, unknown, config))[0], np.float64)
-    normal = data.T @ data + weight**2 * (physics.T @ physics) + np.diag(precision)
-    root = scipy.linalg.cholesky(normal, lower=True)
-    heads = _leading(root, np.asarray(seen, np.float64), _is_raw(unknown), config.share)
+    heads = _leading(root, seen, _is_raw(unknown), config.share)
     branches = jax.vmap(restore)(jnp.asarray(heads.T, theta.dtype))
     epinets = jax.tree.map(GlobalEpinet.solved, branches)
     return Posterior(fit, epinets, Normal(), heads.shape[1])
 
 
 @eqx.filter_jit
-def _tangents(setting, fit, dense, looked_at):
-    """Errors and fields, differentiated by all unknowns: one row each."""
+def _field_slopes(fit, points):
+    """The field at points, differentiated by all unknowns: one row per component and point."""
     unknown, fixed = eqx.partition(fit, learned(fit))
     theta, restore = ravel_pytree(unknown)
-
-    def of(theta):
-        return eqx.combine(restore(theta), fixed)
-
-    def physics(s):
-        return jax.jacrev(lambda t: setting.equation(of(t).network, of(t), s))(theta)
-
-    def value(s):
-        return jax.jacrev(lambda t: of(t).network(s))(theta)
-
-    data = jax.jacrev(lambda t: jnp.concatenate([e.ravel() for e in setting.data_errors(of(t))]))
-    flat = lambda blocks: blocks.reshape(-1, theta.size)  # noqa: E731
-    rows = (data(theta), flat(lax.map(physics, dense, batch_size=BATCH)))
-    return rows, flat(lax.map(value, looked_at, batch_size=BATCH))
-
-
-def _precision(problem: Problem, unknown: Fit, config: InverseConfig) -> Fit:
-    """One over the prior variance of every unknown."""
-    every = jax.tree.map(lambda a: jnp.full_like(a, config.prior**-2), unknown)
-    priors = jnp.array([parameter.prior**-2 for parameter in problem.parameters.values()])
-    source = jnp.ones_like(unknown.source)
-    return eqx.tree_at(lambda f: (f.raw, f.source), every, (priors, source))
+    slopes = jax.jacrev(lambda t, s: eqx.combine(restore(t), fixed).network(s))
+    rows = lax.map(lambda s: slopes(theta, s), points, batch_size=BATCH)
+    return rows.reshape(-1, theta.size)
 
 
 def _is_raw(unknown: Fit) -> np.ndarray:

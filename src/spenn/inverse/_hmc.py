@@ -19,8 +19,8 @@ from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..networks import TanhMLP
-from ._base import Fit, InverseConfig, Setting, learned
 from ._problem import Problem
+from ._setting import Fit, InverseConfig, Setting, learned
 
 CHUNK = 50
 
