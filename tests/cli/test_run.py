@@ -15,6 +15,8 @@ import pytest
 
 import spenn
 from spenn import cli, experiment
+from spenn.experiment._data import RunData
+from spenn.forecast import Diverged, Evaluation
 from spenn.generic import without
 from support import tiny
 
@@ -65,13 +67,17 @@ def test_results_have_the_documented_keys(out):
     assert all(
         len(coverage[kind]["q"]) == len(coverage["levels"]) for kind in ("raw", "calibrated")
     )
-    assert set(entry["laws"]) == {
-        "max_energy_rate",
-        "max_energy_drift",
-        "min_entropy_rate",
-        "min_entropy_step",
-        "diverged",
-    }
+    assert (
+        set(entry["laws_outside"])
+        == set(entry["laws"])
+        == {
+            "max_energy_rate",
+            "max_energy_drift",
+            "min_entropy_rate",
+            "min_entropy_step",
+            "diverged",
+        }
+    )
     assert set(entry["seconds"]) >= {"train_base", "train_epinet", "forecast", "compile", "total"}
     assert results["paper"]["deep-ensemble"]["energy_score"] == 6.8e-2
     assert results["floor"]["mae"]["q"] < 1e-4
@@ -81,6 +87,19 @@ def test_laws_hold_even_for_a_badly_trained_model(out):
     laws = json.loads((out / "results.json").read_text())["methods"]["spenn-half-normal"]["laws"]
     assert laws["max_energy_rate"] < 1e-5
     assert laws["max_energy_drift"] < 1e-4
+
+
+def test_what_happens_out_of_distribution_is_audited_apart():
+    def trajectories(n):
+        return spenn.Trajectories(np.arange(3.0), np.zeros((n, 3, 1)), np.zeros((n, 3, 1)), ["x"])
+
+    data = RunData(*map(trajectories, (1, 2, 3, 2)))
+    lost = (Diverged(4, 0, 1), Diverged(6, 0, 1))
+    evaluation = Evaluation(np.arange(7), lost, None, None)
+    summary, diverged = data.audited(evaluation, inside=True)
+    assert summary.tolist() == [0, 1, 2, 3, 4] and diverged == [lost[0]]
+    summary, diverged = data.audited(evaluation, inside=False)
+    assert summary.tolist() == [5, 6] and diverged == [lost[1]]
 
 
 def test_entropy_never_falls_even_in_a_badly_trained_model(out):

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from ..data import Trajectories, concatenate
-from ..forecast import Summary
+from ..forecast import Diverged, Evaluation, Summary
 from ..systems import System, simulate
 from ._config import RunConfig
 
@@ -31,6 +31,13 @@ class RunData:
         pieces = jax.tree.map(lambda a: np.split(a, edges), summary)
         leaf = lambda node: isinstance(node, list)  # noqa: E731
         return tuple(jax.tree.map(lambda p, i=i: p[i], pieces, is_leaf=leaf) for i in range(3))
+
+    def audited(self, evaluation: Evaluation, inside: bool) -> tuple[Summary, list[Diverged]]:
+        """What an audit needs of trajectories drawn as the training data were, or of the others."""
+        edge = len(self.calibration) + len(self.test)
+        rows = slice(None, edge) if inside else slice(edge, None)
+        summary = jax.tree.map(lambda a: a[rows], evaluation.summary)
+        return summary, [d for d in evaluation.diverged if (d.trajectory < edge) == inside]
 
 
 def make_data(system: System, config: RunConfig) -> RunData:

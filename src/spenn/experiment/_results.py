@@ -1,7 +1,7 @@
 """From evaluations to the numbers of `results.json`."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -85,7 +85,7 @@ def _correlations(layout: Layout, error, spread):
     return [rank_correlation(*(jnp.asarray(a.reshape(-1, 1)) for a in pair))[0] for pair in pairs]
 
 
-def laws(summary: Summary, diverged: tuple[Diverged, ...]) -> dict:
+def laws(summary: Summary, diverged: Sequence[Diverged]) -> dict:
     """The audit over every step of every sample.
 
     Energy and entropy are in units of their range over the rollouts, as their scale and origin are

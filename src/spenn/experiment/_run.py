@@ -155,7 +155,8 @@ def _probabilistic(
         **results.accuracy(layout, test.mean, truth),
         **results.uncertainty(layout, test, truth, conformal),
         "spread_outside": results.spread_ratio(layout, outside, test),
-        "laws": results.laws(evaluation.summary, evaluation.diverged),
+        "laws": results.laws(*data.audited(evaluation, inside=True)),
+        "laws_outside": results.laws(*data.audited(evaluation, inside=False)),
         "seconds": _seconds(model, base_part, clock, *stages, clock.compile - compiled),
     }
     model = replace(model, calibration=Calibration(data.test.times, conformal))

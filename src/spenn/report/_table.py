@@ -84,6 +84,9 @@ def trust_table(results: dict) -> Table:
     )
     for key in results["methods"]["base"]["laws"]:
         row(key.replace("_", " "), lambda e, key=key: _number(e["laws"][key]))
+    for key in ("max_energy_drift", "diverged"):
+        name = f"{key.replace('_', ' ')}, out of distribution"
+        row(name, lambda e, key=key: _number(e["laws_outside"][key]))
     return table
 
 

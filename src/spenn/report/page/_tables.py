@@ -179,13 +179,16 @@ def laws(view: PageView) -> str:
     if not known:
         return ""
     keys = list(dict.fromkeys(key for name in known for key in entries[name]["laws"]))
+    places = (("laws", ""), ("laws_outside", "out of distribution"))
     rows = [
         Row(
-            method_heading(view, name),
-            tuple(Cell(entries[name]["laws"].get(key)) for key in keys),
+            method_heading(view, name, words),
+            tuple(Cell(entries[name][place].get(key)) for key in keys),
             "ours",
         )
         for name in known
+        for place, words in places
+        if entries[name].get(place)
     ]
     columns = ["method", *(LAWS.get(key, key.replace("_", " ")) for key in keys)]
     return table("Audit of every step of every sampled forecast", columns, rows)
