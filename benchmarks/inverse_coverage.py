@@ -51,7 +51,7 @@ def one_draw(benchmark, seed: int) -> dict:
     base = fit_base(problem, benchmark.config, key=key)
     posterior = attach(problem, base, benchmark.config, key=jax.random.fold_in(key, 1))
     indices = posterior.draw(SAMPLES, key=jax.random.fold_in(key, 2))
-    constants = {n: np.asarray(v) for n, v in problem.constants(posterior.raw(indices)).items()}
+    constants = {n: np.asarray(v) for n, v in posterior.constants(indices).items()}
     inside = []
     for curve in benchmark.curves:
         fields = np.asarray(posterior.fields(curve.points, indices))[:, :, curve.component]

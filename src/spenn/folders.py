@@ -1,6 +1,7 @@
 """Folders of results: everything is made in a temporary folder and moved into place at the end."""
 
 import json
+import math
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -35,6 +36,12 @@ def together(out: Path) -> Iterator[Path]:
             path.replace(out / path.name)
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+def number(value) -> float | None:
+    """A plain float; JSON has no infinity, so what is not finite is null."""
+    value = float(value)
+    return value if math.isfinite(value) else None
 
 
 def write_json(document: Mapping, path: Path) -> None:

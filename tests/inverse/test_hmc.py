@@ -1,6 +1,7 @@
 """The baseline: its density, its chains, and what is said of them."""
 
 import sys
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from line import NOISE, TIMES, slope_problem
 
-from spenn.inverse import InverseConfig
+from spenn.inverse import InverseConfig, Measurements
 from spenn.inverse._hmc import HMCConfig, log_density, require_blackjax, sample_hmc, split_rhat
 
 SMALL = InverseConfig(width=6, depth=1)
@@ -32,6 +33,13 @@ def test_density_is_that_of_a_b_pinn(x64):
     physics = sum(((jax.grad(u)(t[0]) - k) / problem.tolerance) ** 2 for t in points)
     expected = -(misfit + physics + jnp.sum(weights**2) + (k / 2) ** 2) / 2
     assert float(density(vector)) == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_what_was_not_measured_of_the_source_counts_for_nothing():
+    values = np.array([[0.1], [np.nan]])
+    problem = replace(slope_problem(), source=Measurements(TIMES[:2], values, 0.1))
+    density, _, size = log_density(problem, SMALL)
+    assert np.isfinite(density(jnp.ones(size)))
 
 
 def test_chains_and_what_is_said_of_them():

@@ -10,6 +10,7 @@ from line import NOISE, TIMES, slope_problem
 
 from spenn.epinet import GlobalEpinet
 from spenn.inverse import BENCHMARKS, InverseConfig, attach, fit_base
+from spenn.inverse._epinet import _leading
 
 CONFIG = InverseConfig(width=20, steps=2000)
 
@@ -49,14 +50,56 @@ def test_one_index_gives_field_and_parameter_together(line):
 def test_realisations_solve_the_equation(line):
     problem, _, posterior = line
     for index in posterior.draw(4, key=jax.random.key(5)):
-        field, fit = posterior.realise(index)
-        residual = problem.residual(field, problem.constants(fit.raw))
+        constants = {name: value[0] for name, value in posterior.constants(index[None]).items()}
+        residual = problem.residual(
+            lambda s, z=index: posterior.fields(s[None], z[None])[0, 0], constants
+        )
         left = jax.vmap(residual)(jnp.linspace(0.1, 1.9, 20)[:, None])
         assert float(jnp.sqrt(jnp.mean(left**2))) < 3 * problem.tolerance
-        points = jnp.array([[0.3], [1.2]])
+
+
+def test_other_units_are_the_same_problem():
+    problem, parameter = slope_problem(), slope_problem().parameters["k"]
+    data = problem.field
+    other = replace(
+        problem,
+        field=replace(data, values=1000 * data.values, noise=1000 * data.noise),
+        tolerance=1000 * problem.tolerance,
+        parameters={"k": replace(parameter, prior=2000.0, start=300.0)},
+    )
+    found = []
+    for case in (problem, other):
+        base = fit_base(case, CONFIG, key=jax.random.key(0))
+        posterior = attach(case, base, CONFIG, key=jax.random.key(1))
+        k = np.asarray(posterior.constants(posterior.draw(2000, key=jax.random.key(2)))["k"])
+        found.append((k.mean(), k.std()))
+    np.testing.assert_allclose(np.array(found[1]) / 1000, found[0], rtol=0.03)
+
+
+class TestLeadingDirections:
+    rng = np.random.default_rng(0)
+    root = np.linalg.cholesky(np.cov(rng.normal(size=(12, 40))) + np.eye(12))
+    seen = rng.normal(size=(30, 2, 12)) * np.array([1.0, 1e-3])[:, None]
+    raw = np.eye(12)[-2:]
+
+    def test_all_of_them_are_the_whole_covariance(self):
+        heads = _leading(self.root, self.seen, self.raw, 1.0)
         np.testing.assert_allclose(
-            jax.vmap(field)(points), posterior.fields(points, index[None])[0], atol=1e-5
+            heads @ heads.T, np.linalg.inv(self.root @ self.root.T), rtol=1e-6, atol=1e-9
         )
+
+    def test_a_component_in_small_units_keeps_its_share(self):
+        covariance = np.linalg.inv(self.root @ self.root.T)
+        heads = _leading(self.root, self.seen, self.raw, 0.9)
+        assert heads.shape[1] < 12
+        for rows in np.moveaxis(self.seen, 1, 0):
+            kept = np.sum((rows @ heads) ** 2) / np.trace(rows @ covariance @ rows.T)
+            assert kept > 0.8
+
+    def test_parameters_keep_all_of_theirs(self):
+        heads = _leading(self.root, self.seen, self.raw, 0.5)
+        covariance = np.linalg.inv(self.root @ self.root.T)
+        np.testing.assert_allclose((heads @ heads.T)[-2:, -2:], covariance[-2:, -2:], rtol=1e-9)
 
 
 def test_the_base_is_the_mean_of_the_draws(line):
@@ -108,7 +151,7 @@ def test_kraichnan_orszag_is_learned():
     base = fit_base(problem, benchmark.config, key=jax.random.key(0))
     posterior = attach(problem, base, benchmark.config, key=jax.random.key(1))
     indices = posterior.draw(500, key=jax.random.key(2))
-    for name, values in problem.constants(posterior.raw(indices)).items():
+    for name, values in posterior.constants(indices).items():
         values = np.asarray(values)
         assert abs(values.mean() - benchmark.truth[name]) < 3 * values.std() < 0.3
     for curve in benchmark.curves:

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 import scipy.io
 
-from spenn.inverse import BENCHMARKS, Measurements, Parameter, Problem, derivatives
+from spenn.inverse import (
+    BENCHMARKS,
+    InverseConfig,
+    Measurements,
+    Parameter,
+    Problem,
+    derivatives,
+)
 from spenn.inverse._benchmark import (
     kdv_residual,
     kdv_solution,
@@ -99,6 +106,17 @@ class TestSource:
         source = Source.of(self._problem(np.sin(self.points)))
         assert source.scale > 0.1
 
+    def test_a_source_that_oscillates_is_followed(self):
+        source = Source.of(self._problem(np.sin(4 * self.points)))
+        basis = np.asarray(jax.vmap(source.basis)(jnp.asarray(self.points, float)))
+        best = np.linalg.lstsq(basis, np.sin(4 * self.points))[0]
+        assert source.degree > 4
+        np.testing.assert_allclose(basis @ best, np.sin(4 * self.points), atol=0.1)
+
+    def test_one_that_cannot_be_followed_is_refused(self):
+        with pytest.raises(ValueError, match="varies too much between its measurements"):
+            Source.of(self._problem(np.sin(30 * self.points)))
+
     def test_without_measurements_it_is_zero(self):
         problem = replace(self._problem(np.sin(self.points)), source=None, tolerance=0.1)
         setting = Setting.of(problem)
@@ -140,6 +158,14 @@ def test_measurements_refuse(change, sentence):
         ({"upper": (-1.0,)}, "must lie above its lower end"),
         ({"lower": (0.0, 0.0), "upper": (1.0, 1.0)}, "have 1 coordinates, the box 2"),
         ({"names": ("u", "v")}, "1 components are measured, but 2 are named"),
+        ({"lower": -1.0, "upper": -0.5}, "some points of the field lie outside the box"),
+        ({"lengths": (1.0, 2.0)}, "lengths must be 1 positive numbers"),
+        ({"tolerance": -1.0}, "must be positive"),
+        ({"residual": lambda u, p: lambda s: p["c"] * u(s)}, "a parameter 'c' that is not given"),
+        (
+            {"source": Measurements(_table(), _table(3, 2), 0.1)},
+            "the residual has 1 components, but 2 of the source are measured",
+        ),
     ],
 )
 def test_problems_refuse(change, sentence):
@@ -152,6 +178,20 @@ def test_problems_refuse(change, sentence):
     }
     with pytest.raises(ValueError, match=sentence):
         Problem(**(good | change))
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Parameter(positive=True, start=-1.0), "cannot start at -1"),
+        (lambda: Parameter(prior=0.0), "prior of a parameter must be positive"),
+        (lambda: InverseConfig(share=2.0), "at most 1"),
+        (lambda: InverseConfig(steps=0), "at least 1"),
+    ],
+)
+def test_settings_refuse(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()
 
 
 class TestPublishedFiles:
@@ -167,6 +207,12 @@ class TestPublishedFiles:
             "t_f_train": source.points[:, 1:],
             "f_train": source.values,
         }
+
+    def test_columns_of_the_first_problem(self, tmp_path):
+        path, names = tmp_path / "data.mat", BENCHMARKS["kraichnan-orszag"]().arrays
+        scipy.io.savemat(path, {name: _table(5) for name in names})
+        with pytest.raises(ValueError, match="u_train must have 3 columns"):
+            BENCHMARKS["kraichnan-orszag"]().problem(data=path)
 
     def test_round_trip(self, tmp_path):
         path, arrays = tmp_path / "data.mat", self._arrays()

@@ -125,8 +125,6 @@ def inverse(
     out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
 ) -> None:
     """Infer unknown constants of an equation from noisy measurements, with intervals."""
-    if method != "epinet":
-        _use_all_cores()
     from ..inverse._run import METHODS, InverseRun, run_inverse
     from ..inverse._write import write
     from ..report import Progress, print_inverse
@@ -135,6 +133,8 @@ def inverse(
     file = None if data is None else str(data)
     config = InverseRun(problem, methods, file, samples, chains, warm_up, draws, seed)
     out = Path("runs") / problem if out is None else out
+    if "hmc" in methods:
+        _use_all_cores()
     with _folder(out):
         _compile_once()
         console = _console()
@@ -169,7 +169,7 @@ def _console():
 
 
 def _use_all_cores() -> None:
-    """One device of JAX per core, so that chains run beside each other; before JAX is imported."""
+    """One device of JAX per core, so that chains run beside each other; before its first use."""
     flag, flags = "--xla_force_host_platform_device_count", os.environ.get("XLA_FLAGS", "")
     if flag not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {flag}={os.cpu_count()}".strip()
@@ -194,7 +194,7 @@ def main() -> None:
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        sentence = "interrupted; finished methods are kept, the same command goes on from there."
+        sentence = "interrupted; a run goes on from its finished methods if started again."
         print(f"spenn: {sentence}", file=sys.stderr, flush=True)
         # An orderly exit can crash in the middle of a compilation; there is nothing to put away.
         os._exit(INTERRUPTED)

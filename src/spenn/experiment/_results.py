@@ -1,12 +1,12 @@
 """From evaluations to the numbers of `results.json`."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..calibrate import Conformal, calibrated_coverage, rank_correlation, relative_l2_error
+from ..folders import number
 from ..forecast import LEVELS, Diverged, Summary
 from ._layout import Layout
 
@@ -14,12 +14,6 @@ from ._layout import Layout
 def by_name(names, values) -> dict[str, float | None]:
     """One plain number per variable."""
     return {name: number(value) for name, value in zip(names, values, strict=True)}
-
-
-def number(value) -> float | None:
-    """A plain float; JSON has no infinity, so an unbounded width is null."""
-    value = float(value)
-    return value if math.isfinite(value) else None
 
 
 def accuracy(layout: Layout, mean: np.ndarray, truth: np.ndarray) -> dict:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,29 +56,35 @@ class Benchmark:
 def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     """Tables of numbers by name from a MATLAB file; sizes are looked at before anything is read."""
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise ValueError(f"{path} is larger than 64 MiB: that is no file of measurements.")
+        size = path.stat().st_size
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}.") from None
+    if size > LARGEST_FILE:
+        raise ValueError(f"{path} is larger than 64 MiB: that is no file of measurements.")
+    listed = {name: shape for name, shape, _ in _matlab(path, scipy.io.whosmat)}
+    for name in names:
+        if name not in listed:
+            raise ValueError(f"{path} has no array {name!r}; it needs {', '.join(names)}.")
+        if len(listed[name]) != 2 or not 0 < np.prod(listed[name]) <= 10**6:
+            raise ValueError(f"{name} of {path} must be a table; its shape is {listed[name]}.")
+    found = _matlab(path, partial(scipy.io.loadmat, variable_names=list(names)))
+    for name in names:
+        if not np.issubdtype(found[name].dtype, np.number):
+            raise ValueError(f"{name} of {path} must hold numbers.")
+    return {name: np.asarray(found[name], np.float64) for name in names}
+
+
+def _matlab(path: Path, read: Callable):
+    """What a reader of SciPy makes of a file, or one sentence."""
+    try:
         with path.open("rb") as file:
-            listed = {name: shape for name, shape, _ in scipy.io.whosmat(file)}
-        missing = [name for name in names if name not in listed]
-        if missing:
-            raise ValueError(f"{path} has no array {missing[0]!r}; it needs {', '.join(names)}.")
-        for name in names:
-            if len(listed[name]) != 2 or not 0 < np.prod(listed[name]) <= 10**6:
-                raise ValueError(f"{name} of {path} must be a table; its shape is {listed[name]}.")
-        with path.open("rb") as file:
-            found = scipy.io.loadmat(file, variable_names=list(names))
-        return {name: np.asarray(found[name], np.float64) for name in names}
+            return read(file)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror or error}.") from None
-    except ValueError as error:
-        if str(path) in str(error):
-            raise
-        raise ValueError(f"cannot read {path} as a MATLAB file: {error}.") from None
-    except Exception:  # SciPy's reader meets damaged files with errors of many kinds
-        raise ValueError(
-            f"cannot read {path} as a MATLAB file: it is damaged or no such file."
-        ) from None
+    except NotImplementedError:
+        raise ValueError(f"{path} was saved as MATLAB 7.3; save it again with -v7.") from None
+    except Exception:  # damaged files lead to errors of many kinds
+        raise ValueError(f"cannot read {path} as a MATLAB file: it is damaged or none.") from None
 
 
 # Kraichnan-Orszag: three modes of shear waves.
@@ -122,6 +129,8 @@ def _kraichnan_orszag_data(rng: np.random.Generator) -> tuple[Measurements, Meas
 
 def _kraichnan_orszag_arrays(arrays) -> tuple[Measurements, Measurements]:
     values = arrays["u_train"].copy()
+    if values.shape[1] != len(MODES):
+        raise ValueError(f"u_train must have 3 columns, one per mode; it has {values.shape[1]}.")
     values[7:, 1] = np.nan
     field = Measurements(arrays["t_u_train"], values, 0.05)
     return field, Measurements(arrays["t_f_train"], arrays["f_train"], 0.05)

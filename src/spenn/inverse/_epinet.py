@@ -15,7 +15,6 @@ for every weight of the network, read through the network's own tangent,
 which is the branch that depends on the input, and one for the parameters, which does not.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -28,12 +27,13 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..epinet import GlobalEpinet, Normal
-from ._problem import Problem
-from ._setting import Fit, InverseConfig, Setting, learned
-from ._tangent import BATCH, points_and_weight, precision, root_of, tangent
+from ._problem import Parameter, Problem, constants
+from ._setting import Fit, InverseConfig, Setting, as_vector, learned
+from ._tangent import points_and_weight, precision, root_of, slopes_by_row, tangent
 
 # Points at which the variance of the field is looked at.
 LOOKED_AT = 500
+EPSILON = 1e-10
 
 
 class Posterior(eqx.Module):
@@ -43,10 +43,11 @@ class Posterior(eqx.Module):
     epinets: Any
     """A `GlobalEpinet` in place of every unknown array of the fit."""
     index: Normal
+    parameters: tuple[tuple[str, Parameter], ...] = eqx.field(static=True)
     dimension: int = eqx.field(static=True)
 
     def draw(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n k"]:
-        """Indices of `n` realisations, in pairs of opposite sign: the base is their mean."""
+        """Indices in pairs of opposite sign, so that the base is the mean of an even number."""
         half = self.index.draw((-(-n // 2), self.dimension), key=key)
         return jnp.stack([half, -half], 1).reshape(-1, self.dimension)[:n]
 
@@ -60,19 +61,9 @@ class Posterior(eqx.Module):
         """Realisations of the parameters, before their transforms."""
         return self.fit.raw + jax.vmap(self.epinets.raw)(indices)
 
-    def realise(self, index: Float[Array, " k"]) -> tuple[Callable, Fit]:
-        """One field, as a function of a point, and a fit with the parameters that go with it."""
-        unknown, fixed = eqx.partition(self.fit, learned(self.fit))
-        shift = _at(self.epinets, index)
-
-        def field(s):
-            value, change = jax.jvp(
-                lambda theta: eqx.combine(theta, fixed).network(s), (unknown,), (shift,)
-            )
-            return value + change
-
-        moved = jax.tree.map(jnp.add, unknown, shift)
-        return field, eqx.combine(moved, fixed)
+    def constants(self, indices: Float[Array, "n k"]) -> dict[str, Float[Array, " n"]]:
+        """Realisations of the parameters, by name."""
+        return constants(self.parameters, self.raw(indices))
 
 
 @eqx.filter_jit
@@ -85,8 +76,7 @@ def _fields(posterior, points, indices):
 
 
 def _at(epinets, index):
-    is_epinet = lambda leaf: isinstance(leaf, GlobalEpinet)  # noqa: E731
-    return jax.tree.map(lambda e: e(index) if is_epinet(e) else e, epinets, is_leaf=is_epinet)
+    return jax.tree.map(lambda e: e(index), epinets, is_leaf=lambda e: isinstance(e, GlobalEpinet))
 
 
 def attach(problem: Problem, fit: Fit, config: InverseConfig, *, key: PRNGKeyArray) -> Posterior:
@@ -95,47 +85,38 @@ def attach(problem: Problem, fit: Fit, config: InverseConfig, *, key: PRNGKeyArr
     dense_key, look_key = jax.random.split(key)
     points, weight = points_and_weight(problem, setting, dense_key)
     _, slopes = tangent(setting, fit, points, weight)
-    root = root_of(slopes, precision(problem, fit, config))
-    seen = np.asarray(_field_slopes(fit, setting.collocation(look_key, LOOKED_AT)), np.float64)
-    unknown = eqx.filter(fit, learned(fit))
-    theta, restore = ravel_pytree(unknown)
-    heads = _leading(root, seen, _is_raw(unknown), config.share)
+    root = root_of(slopes, precision(fit, config))
+    looked_at = setting.collocation(look_key, LOOKED_AT)
+    seen = np.asarray(_field_slopes(fit, looked_at), np.float64)
+    theta, restore = ravel_pytree(eqx.filter(fit, learned(fit)))
+    raw = np.asarray(jax.jacrev(lambda t: restore(t).raw)(theta), np.float64)
+    heads = _leading(root, seen, raw, config.share)
     branches = jax.vmap(restore)(jnp.asarray(heads.T, theta.dtype))
     epinets = jax.tree.map(GlobalEpinet.solved, branches)
-    return Posterior(fit, epinets, Normal(), heads.shape[1])
+    return Posterior(fit, epinets, Normal(), setting.parameters, heads.shape[1])
 
 
 @eqx.filter_jit
 def _field_slopes(fit, points):
-    """The field at points, differentiated by all unknowns: one row per component and point."""
-    unknown, fixed = eqx.partition(fit, learned(fit))
-    theta, restore = ravel_pytree(unknown)
-    slopes = jax.jacrev(lambda t, s: eqx.combine(restore(t), fixed).network(s))
-    rows = lax.map(lambda s: slopes(theta, s), points, batch_size=BATCH)
-    return rows.reshape(-1, theta.size)
-
-
-def _is_raw(unknown: Fit) -> np.ndarray:
-    """Where in the vector of unknowns the parameters are."""
-    nowhere = jax.tree.map(jnp.zeros_like, unknown)
-    marked = eqx.tree_at(lambda f: f.raw, nowhere, jnp.ones_like(unknown.raw))
-    return np.flatnonzero(ravel_pytree(marked)[0])
+    """The field at points (point, component, unknown), differentiated by all unknowns."""
+    theta, of = as_vector(fit)
+    _, slopes = slopes_by_row(lambda t, s: of(t).network(s), theta, points)
+    return slopes.reshape(len(points), -1, theta.size)
 
 
 def _leading(root: np.ndarray, seen: np.ndarray, raw: np.ndarray, share: float) -> np.ndarray:
     """Columns of `T`: all that move a parameter, and as few as carry a share of the field."""
-    picked = np.zeros((len(raw), len(root)))
-    picked[np.arange(len(raw)), raw] = 1
-    field, parameters = (
-        scipy.linalg.solve_triangular(root, block.T, lower=True) for block in (seen, picked)
-    )
-    # Parameters first and exactly; then directions in the order of the field's variance.
+    parameters = scipy.linalg.solve_triangular(root, raw.T, lower=True)
+    field = scipy.linalg.solve_triangular(root, seen.reshape(-1, len(root)).T, lower=True)
+    # Components count alike, whatever their units.
+    by_component = field.reshape(len(root), *seen.shape[:2])
+    field = (by_component / np.sqrt(np.mean(by_component**2, (0, 1)))).reshape(len(root), -1)
     exact, _ = np.linalg.qr(parameters)
     rest = field - exact @ (exact.T @ field)
-    variance, turn = np.linalg.eigh(rest.T @ rest)
-    variance, turn = variance[::-1], turn[:, ::-1]
-    missing = 1 - share
-    left = np.sum(variance) - np.cumsum(variance)
-    count = int(np.argmax(left <= missing * np.sum(field**2))) + 1
-    further = rest @ turn[:, :count] / np.sqrt(variance[:count])
-    return scipy.linalg.solve_triangular(root.T, np.hstack([exact, further]), lower=False)
+    further, sizes, _ = np.linalg.svd(rest, full_matrices=False)
+    carried = np.sum(field**2) - np.sum(rest**2) + np.cumsum(sizes**2)
+    useful = int(np.sum(sizes > EPSILON * sizes[0]))
+    count = min(useful, int(np.searchsorted(carried, share * np.sum(field**2))) + 1)
+    return scipy.linalg.solve_triangular(
+        root.T, np.hstack([exact, further[:, :count]]), lower=False
+    )

@@ -14,13 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..networks import TanhMLP
 from ._problem import Problem
-from ._setting import Fit, InverseConfig, Setting, learned
+from ._setting import Fit, InverseConfig, Observed, Setting, as_vector, learned
 
 CHUNK = 50
 
@@ -60,45 +59,39 @@ def require_blackjax() -> Any:
 def log_density(problem: Problem, config: InverseConfig) -> tuple[Callable, Callable, int]:
     """Logarithm of the posterior of a vector, the fit it stands for, and its length."""
     setting = Setting.of(problem)
-    size = len(problem.lower)
-    outputs = setting.field.values.shape[1]
+    size, outputs = len(problem.lower), len(problem.names)
     plain = TanhMLP(
         jnp.zeros(size),
         jnp.ones(size),
-        outputs,
+        jnp.ones(outputs),
         config.width,
         config.depth,
         key=jax.random.key(0),
     )
-    fit = Fit(plain, jnp.zeros(len(problem.parameters)), jnp.zeros((0, 0)))
-    unknown, fixed = eqx.partition(fit, learned(fit))
-    start, restore = ravel_pytree(unknown)
-    priors = jnp.array([parameter.prior for parameter in problem.parameters.values()])
-    at, target, tolerance = _equation_data(problem, setting)
-
-    def fit_of(vector):
-        return eqx.combine(restore(vector), fixed)
+    theta, of = as_vector(Fit(plain, jnp.zeros(len(problem.parameters)), jnp.zeros((0, 0))))
+    compared = _compared(problem, setting)
 
     def density(vector):
-        fit = fit_of(vector)
-        constants = problem.constants(fit.raw)
-        residual = problem.residual(fit.network, constants)
-        physics = jax.vmap(lambda s: jnp.atleast_1d(residual(s)))(at)
-        errors = [setting.field.errors(fit.network), (physics - target) / tolerance]
-        weights = ravel_pytree(eqx.tree_at(lambda f: f.raw, restore(vector), None))[0]
-        squares = [*errors, weights, fit.raw / priors]
+        fit = of(vector)
+        residual = problem.residual(fit.network, problem.constants(fit.raw))
+        weights = jax.tree.leaves(eqx.filter(fit, learned(fit)).network)
+        squares = [
+            setting.field.errors(fit.network),
+            compared.errors(lambda s: jnp.atleast_1d(residual(s))),
+            setting.prior_errors(fit),
+            *weights,
+        ]
         return -jnp.sum(jnp.stack([jnp.sum(e**2) for e in squares])) / 2
 
-    return density, fit_of, start.size
+    return density, of, theta.size
 
 
-def _equation_data(problem: Problem, setting: Setting):
-    """Where the equation is looked at, what it should leave there, and how exactly."""
-    if problem.source is None:
-        points = setting.collocation(jax.random.key(0), problem.collocation)
-        return points, jnp.zeros(()), problem.tolerance
-    source = setting.measured_source
-    return source.points, source.values, source.noise
+def _compared(problem: Problem, setting: Setting) -> Observed:
+    """What the equation should leave, and where: the measured source, or nothing."""
+    if problem.source is not None:
+        return setting.measured_source
+    points = setting.collocation(jax.random.key(0), problem.collocation)
+    return Observed(points, jnp.zeros((len(points), 1)), jnp.asarray(problem.tolerance, float))
 
 
 def sample_hmc(

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import __version__
+from ..folders import number
 from ..report import Estimate, InverseView, Panel
 from ._base import fit_base
 from ._benchmark import BENCHMARKS, Benchmark, Curve
@@ -105,7 +106,7 @@ def _by_epinet(
         np.asarray(posterior.fields(jnp.asarray(c.points), indices))[:, :, c.component]
         for c in benchmark.curves
     ]
-    parameters = problem.constants(posterior.raw(indices))
+    parameters = posterior.constants(indices)
     clock.stop("sample")
     entry = {"samples": count, "index": posterior.dimension, "seconds": clock.seconds}
     return Answer(fields, {n: np.asarray(v) for n, v in parameters.items()}, entry)
@@ -132,8 +133,8 @@ def _by_hmc(benchmark: Benchmark, problem: Problem, config: InverseRun, report: 
         "samples": len(raw),
         "chains": hmc.chains,
         "acceptance": chains.acceptance,
-        "ess": dict(zip(parameters, chains.ess.tolist(), strict=True)),
-        "rhat": dict(zip(parameters, chains.rhat.tolist(), strict=True)),
+        "ess": dict(zip(parameters, map(number, chains.ess), strict=True)),
+        "rhat": dict(zip(parameters, map(number, chains.rhat), strict=True)),
         "seconds": {**clock.seconds, "per_gradient": clock.seconds["sample"] / gradients},
     }
     return Answer(fields, parameters, entry)

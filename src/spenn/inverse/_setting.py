@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..networks import TanhMLP
-from ._problem import Measurements, Parameter, Problem
+from ._problem import Measurements, Parameter, Problem, constants
 from ._source import Source
 
 
@@ -19,7 +20,7 @@ class InverseConfig:
 
     `width` and `depth` of the network, `steps` and peak `learning_rate` of stage one; `prior`, the
     standard deviation of a weight before anything is measured; `share` of the field's variance that
-    the index must carry.
+    the index must carry. A square matrix of all unknowns is factorised: 50 and 50 units are 2750.
     """
 
     width: int = 50
@@ -28,6 +29,13 @@ class InverseConfig:
     learning_rate: float = 1e-2
     prior: float = 1.0
     share: float = 0.99
+
+    def __post_init__(self):
+        """Refuse what cannot be trained, with a sentence."""
+        if min(self.width, self.depth, self.steps) < 1:
+            raise ValueError("width, depth and steps must be at least 1.")
+        if not (self.learning_rate > 0 and self.prior > 0 and 0 < self.share <= 1):
+            raise ValueError("rate and prior must be positive, the share above 0 and at most 1.")
 
 
 class Fit(eqx.Module):
@@ -52,8 +60,11 @@ class Observed(eqx.Module):
 
     def errors(self, function: Callable) -> Float[Array, "n k"]:
         """Errors of a function in units of the noise; zero where nothing was measured."""
-        error = jax.vmap(function)(self.points) - jnp.nan_to_num(self.values)
-        return jnp.where(jnp.isnan(self.values), 0.0, error / self.noise)
+        return jax.vmap(lambda s, y: self.error(function(s), y))(self.points, self.values)
+
+    def error(self, ours: Float[Array, " k"], value: Float[Array, " k"]) -> Float[Array, " k"]:
+        """The same for one measurement."""
+        return jnp.where(jnp.isnan(value), 0.0, (ours - jnp.nan_to_num(value)) / self.noise)
 
 
 class Setting(eqx.Module):
@@ -74,15 +85,14 @@ class Setting(eqx.Module):
         measured = nothing if problem.source is None else Observed.of(problem.source)
         return cls(Observed.of(problem.field), measured, source, problem.residual, parameters)
 
-    def data_errors(self, fit: Fit) -> list[Float[Array, "n k"]]:
-        """Errors of field and source where they were measured, in units of their noise."""
-        source = self.measured_source.errors(lambda s: self.source(fit.source, s))
-        return [self.field.errors(fit.network), source]
+    def prior_errors(self, fit: Fit) -> Float[Array, " m"]:
+        """Parameters and coefficients of the source, in units of their priors."""
+        priors = jnp.array([parameter.prior for _, parameter in self.parameters])
+        return jnp.concatenate([fit.raw / priors, fit.source.ravel()])
 
     def equation(self, u: Callable, fit: Fit, s: Float[Array, " d"]) -> Float[Array, " k"]:
         """What is left of the equation for a field, with the parameters and source of a fit."""
-        constants = {n: p.value(fit.raw[i]) for i, (n, p) in enumerate(self.parameters)}
-        left = jnp.atleast_1d(self.residual(u, constants)(s))
+        left = jnp.atleast_1d(self.residual(u, constants(self.parameters, fit.raw))(s))
         return left - self.source(fit.source, s)
 
     def collocation(self, key: PRNGKeyArray, n: int) -> Float[Array, "n d"]:
@@ -98,8 +108,8 @@ def start(problem: Problem, setting: Setting, config: InverseConfig, key: PRNGKe
     """A fresh network, parameters at their start, no source."""
     lower, upper = setting.source.lower, setting.source.upper
     lengths = jnp.asarray(problem.lengths, float)
-    outputs = setting.field.values.shape[1]
-    network = TanhMLP((lower + upper) / 2, lengths, outputs, config.width, config.depth, key=key)
+    units = jnp.asarray(problem.units, float)
+    network = TanhMLP((lower + upper) / 2, lengths, units, config.width, config.depth, key=key)
     raw = jnp.array([parameter.raw_start for parameter in problem.parameters.values()])
     shape = (len(setting.source.basis(lower)), setting.measured_source.values.shape[1])
     return Fit(network, raw, jnp.zeros(shape))
@@ -108,5 +118,12 @@ def start(problem: Problem, setting: Setting, config: InverseConfig, key: PRNGKe
 def learned(fit: Fit) -> Fit:
     """Which arrays of a fit are unknowns."""
     every = jax.tree.map(eqx.is_array, fit)
-    fixed = lambda tree: (tree.network.centre, tree.network.lengths)  # noqa: E731
-    return eqx.tree_at(fixed, every, (False, False))
+    fixed = lambda tree: (tree.network.centre, tree.network.lengths, tree.network.units)  # noqa: E731
+    return eqx.tree_at(fixed, every, (False,) * 3)
+
+
+def as_vector(fit: Fit) -> tuple[Float[Array, " unknown"], Callable[[Array], Fit]]:
+    """All unknowns of a fit in one vector, and the fit of such a vector."""
+    unknown, fixed = eqx.partition(fit, learned(fit))
+    theta, restore = ravel_pytree(unknown)
+    return theta, lambda vector: eqx.combine(restore(vector), fixed)

@@ -17,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ._problem import Problem
-from ._setting import Fit, InverseConfig, Setting, learned
+from ._setting import Fit, InverseConfig, Setting, as_vector, learned
 
 # Points of the equation per point of a training step; points whose slopes are held at once.
 DENSER = 10
@@ -50,9 +50,13 @@ def misfit(
     setting: Setting, fit: Fit, points: Float[Array, "point d"], weight: Any
 ) -> Float[Array, ""]:
     """Sum of the squares of all errors."""
-    physics = jax.vmap(lambda s: setting.equation(fit.network, fit, s))(points) * weight
-    squares = [jnp.sum(e**2) for e in (physics, *setting.data_errors(fit), fit.source)]
-    return jnp.sum(jnp.stack(squares))
+    errors = [
+        jax.vmap(lambda s: setting.equation(fit.network, fit, s))(points) * weight,
+        setting.field.errors(fit.network),
+        setting.measured_source.errors(lambda s: setting.source(fit.source, s)),
+        setting.prior_errors(fit),
+    ]
+    return jnp.sum(jnp.stack([jnp.sum(e**2) for e in errors]))
 
 
 _misfit = eqx.filter_jit(misfit)
@@ -60,39 +64,50 @@ _misfit = eqx.filter_jit(misfit)
 
 @eqx.filter_jit
 def _tangent(setting, fit, points, weight):
-    unknown, fixed = eqx.partition(fit, learned(fit))
-    theta, restore = ravel_pytree(unknown)
+    theta, of = as_vector(fit)
+    field, source = setting.field, setting.measured_source
 
-    def of(theta):
-        return eqx.combine(restore(theta), fixed)
+    def physics(theta, s):
+        return weight * setting.equation(of(theta).network, of(theta), s)
 
-    def direct(theta):
-        fit = of(theta)
-        return jnp.concatenate([e.ravel() for e in (*setting.data_errors(fit), fit.source)])
+    def field_error(theta, s, value):
+        return field.error(of(theta).network(s), value)
 
-    def physics(s):
-        def left(theta):
-            fit = of(theta)
-            value = weight * setting.equation(fit.network, fit, s)
-            return value, value
+    def source_error(theta, s, value):
+        return source.error(setting.source(of(theta).source, s), value)
 
-        slopes, value = jax.jacrev(left, has_aux=True)(theta)
-        return value, slopes
+    def prior(theta):
+        return setting.prior_errors(of(theta))
 
-    values, slopes = lax.map(physics, points, batch_size=BATCH)
-    return (
-        (direct(theta), values.ravel()),
-        (jax.jacrev(direct)(theta), slopes.reshape(-1, theta.size)),
+    blocks = [
+        slopes_by_row(physics, theta, points),
+        slopes_by_row(field_error, theta, field.points, field.values),
+        (prior(theta), jax.jacrev(prior)(theta)),
+    ]
+    if len(source.points):
+        blocks.append(slopes_by_row(source_error, theta, source.points, source.values))
+    return tuple(zip(*blocks, strict=True))
+
+
+def slopes_by_row(function, theta, *rows):
+    """Values of `function(theta, *row)` and their slopes by `theta`, some rows at a time."""
+
+    def both(theta, row):
+        value = function(theta, *row)
+        return value, value
+
+    slopes, values = lax.map(
+        lambda row: jax.jacrev(both, has_aux=True)(theta, row), rows, batch_size=BATCH
     )
+    return values.ravel(), slopes.reshape(-1, theta.size)
 
 
-def precision(problem: Problem, fit: Fit, config: InverseConfig) -> Float[np.ndarray, " unknown"]:
-    """One over the prior variance of every unknown; that of the source is among the errors."""
+def precision(fit: Fit, config: InverseConfig) -> Float[np.ndarray, " unknown"]:
+    """One over the prior variance of every weight; other priors are among the errors."""
     unknown = eqx.filter(fit, learned(fit))
     every = jax.tree.map(lambda a: jnp.full_like(a, config.prior**-2), unknown)
-    priors = jnp.array([parameter.prior**-2 for parameter in problem.parameters.values()])
-    source = jnp.zeros_like(unknown.source)
-    every = eqx.tree_at(lambda f: (f.raw, f.source), every, (priors, source))
+    nothing = (jnp.zeros_like(unknown.raw), jnp.zeros_like(unknown.source))
+    every = eqx.tree_at(lambda f: (f.raw, f.source), every, nothing)
     return np.asarray(ravel_pytree(every)[0], np.float64)
 
 
@@ -109,20 +124,15 @@ def polish(problem: Problem, fit: Fit, config: InverseConfig, *, key: PRNGKeyArr
     at the cost of the others.
     """
     setting = Setting.of(problem)
-    prior, damping = precision(problem, fit, config), 1.0
+    prior, damping = precision(fit, config), 1.0
     for number in range(POLISH):
         points, weight = points_and_weight(problem, setting, jax.random.fold_in(key, number))
         errors, slopes = tangent(setting, fit, points, weight)
-        factor = root_of(slopes, damping * prior)
-        moved = _moved(fit, -scipy.linalg.cho_solve((factor, True), slopes.T @ errors))
+        theta, of = as_vector(fit)
+        step = scipy.linalg.cho_solve((root_of(slopes, damping * prior), True), slopes.T @ errors)
+        moved = of(theta - jnp.asarray(step, theta.dtype))
         if _misfit(setting, moved, points, weight) < np.sum(errors**2):
             fit, damping = moved, max(1.0, damping / 3)
         else:
             damping *= 5
     return fit
-
-
-def _moved(fit: Fit, step: Float[np.ndarray, " unknown"]) -> Fit:
-    unknown, fixed = eqx.partition(fit, learned(fit))
-    theta, restore = ravel_pytree(unknown)
-    return eqx.combine(restore(theta + jnp.asarray(step, theta.dtype)), fixed)

@@ -9,18 +9,19 @@ from ._random import normal, split
 
 
 class TanhMLP(eqx.Module):
-    """Tanh layers with a linear readout, of inputs measured from `centre` in `lengths`."""
+    """Tanh layers with a linear readout: inputs from `centre` in `lengths`, outputs in `units`."""
 
     layers: tuple[Linear, ...]
     readout: Linear
     centre: Float[Array, " in"]
     lengths: Float[Array, " in"]
+    units: Float[Array, " out"]
 
     def __init__(
         self,
         centre: Float[Array, " in"],
         lengths: Float[Array, " in"],
-        out_size: int,
+        units: Float[Array, " out"],
         width: int,
         depth: int,
         *,
@@ -35,12 +36,13 @@ class TanhMLP(eqx.Module):
         # Biases spread the first units over the domain.
         spread = normal(bias_key, (width,))
         self.layers = eqx.tree_at(lambda layers: layers[0].bias, self.layers, spread)
-        self.readout = Linear(width, out_size, key=last)
-        self.centre, self.lengths = (jnp.asarray(a, float) for a in (centre, lengths))
+        self.readout = Linear(width, len(units), key=last)
+        fixed = (jnp.asarray(a, float) for a in (centre, lengths, units))
+        self.centre, self.lengths, self.units = fixed
 
     def __call__(self, s: Float[Array, " in"]) -> Float[Array, " out"]:
         """The field at one point."""
         x = (s - self.centre) / self.lengths
         for layer in self.layers:
             x = jnp.tanh(layer(x))
-        return self.readout(x)
+        return self.units * self.readout(x)
