@@ -194,8 +194,9 @@ def main() -> None:
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        sentence = "interrupted; a run goes on from its finished methods if started again."
-        print(f"spenn: {sentence}", file=sys.stderr, flush=True)
+        kept = "finished methods are kept, the same command goes on from there."
+        sentence = "nothing was written." if sys.argv[1:2] == ["inverse"] else kept
+        print(f"spenn: interrupted; {sentence}", file=sys.stderr, flush=True)
         # An orderly exit can crash in the middle of a compilation; there is nothing to put away.
         os._exit(INTERRUPTED)
     except ValueError as error:
