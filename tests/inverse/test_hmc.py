@@ -10,7 +10,7 @@ import pytest
 from line import NOISE, TIMES, slope_problem
 
 from spenn.inverse import InverseConfig, Measurements
-from spenn.inverse._hmc import HMCConfig, log_density, require_blackjax, sample_hmc, split_rhat
+from spenn.inverse._hmc import HMCConfig, Sampler, log_density, require_blackjax, split_rhat
 
 SMALL = InverseConfig(width=6, depth=1)
 
@@ -44,13 +44,14 @@ def test_what_was_not_measured_of_the_source_counts_for_nothing():
 
 def test_chains_and_what_is_said_of_them():
     seen = []
-    chains = sample_hmc(
-        slope_problem(),
-        SMALL,
-        HMCConfig(chains=2, warm_up=60, draws=70, leapfrogs=5),
-        key=jax.random.key(0),
-        report=lambda stage, done, total: seen.append((stage, done)),
-    )
+
+    def report(stage, done, total):
+        seen.append((stage, done))
+
+    hmc = HMCConfig(chains=2, warm_up=60, draws=70, leapfrogs=5)
+    sampler = Sampler.of(slope_problem(), SMALL, hmc)
+    warm = sampler.warm_up(key=jax.random.key(0), report=report)
+    chains = sampler.draw(warm, key=jax.random.key(1), report=report)
     assert chains.raw.shape == (2, 70, 1) and np.all(np.isfinite(chains.raw))
     assert 0 < chains.acceptance <= 1 and chains.ess.shape == chains.rhat.shape == (1,)
     assert sum(done for stage, done in seen if stage == "draws") == 70

@@ -170,9 +170,11 @@ def _console():
 
 def _use_all_cores() -> None:
     """One device of JAX per core, so that chains run beside each other; before its first use."""
+    from ..machine import cores
+
     flag, flags = "--xla_force_host_platform_device_count", os.environ.get("XLA_FLAGS", "")
     if flag not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {flag}={os.cpu_count()}".strip()
+        os.environ["XLA_FLAGS"] = f"{flags} {flag}={cores()}".strip()
 
 
 def _compile_once() -> None:

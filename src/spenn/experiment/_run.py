@@ -4,23 +4,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import __version__
 from ..baselines import DeepEnsemble, fit_dropout, fit_ensemble
 from ..calibrate import Conformal
 from ..epinet import SPENN
 from ..fitting import add_uncertainty, fit_deterministic
 from ..forecast import evaluate
 from ..generic import Coordinates, Deterministic
+from ..machine import Clock, environment
 from ..model import Calibration, Model
 from ..report import PageView, RunView
 from ..systems import SYSTEMS, System
 from ..training import Physics
 from . import _results as results
-from ._clock import Clock
 from ._config import RunConfig
 from ._data import RunData, make_data
 from ._layout import Layout
@@ -203,11 +201,7 @@ def _document(system: System, config: RunConfig, data: RunData, floor: dict, ent
         "system": system.name,
         "preset": config.preset,
         "seed": config.seed,
-        "environment": {
-            "spenn": __version__,
-            "jax": jax.__version__,
-            "device": jax.devices()[0].device_kind,
-        },
+        "environment": environment(),
         "reference": config.reference,
         "data": {
             "train": len(data.train),

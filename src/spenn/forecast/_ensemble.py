@@ -1,6 +1,5 @@
 """Rollouts batched over realisations and trajectories, in chunks that fit memory."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from jaxtyping import Array, Float
 from ..data import Trajectories
 from ..generic import AbstractDomain, AbstractMethod, Coordinates
 from ..integrate import Drive, Laws, audited_rollout
+from ..machine import cores
 
 # States advanced together: enough to fill a GPU, few enough to stay in the cache of a CPU's core.
 BATCH = {"cpu": 256, "gpu": 131072}
@@ -22,7 +22,7 @@ MEMORY = 4 * 2**30
 # Library kernels without a search among them: on an H200 as fast, compiled in 4 s instead of 16.
 KERNELS = {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": False}
 # One thread per core: small matrices gain nothing from several cores at once.
-WORKERS = {"cpu": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1}
+WORKERS = {"cpu": cores()}
 
 
 class Chunk(NamedTuple):

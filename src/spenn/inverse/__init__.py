@@ -6,7 +6,7 @@ from ._epinet import Posterior as Posterior
 from ._epinet import attach as attach
 from ._hmc import Chains as Chains
 from ._hmc import HMCConfig as HMCConfig
-from ._hmc import sample_hmc as sample_hmc
+from ._hmc import Sampler as Sampler
 from ._problem import Measurements as Measurements
 from ._problem import Parameter as Parameter
 from ._problem import Problem as Problem

@@ -1,8 +1,9 @@
 """Stage one: a physics-informed network and one value of the parameters.
 
-The loss is twice the negative logarithm of a posterior: measurements by their noise, the equation
-by its tolerance. A tight tolerance from the start would freeze the network in the first field that
-solves the equation, whatever the data say, so it is tightened over the first half of training.
+The loss is twice the negative logarithm of a posterior, but for the prior of the weights:
+measurements by their noise, the equation by its tolerance, constants by their priors. A tight
+tolerance from the start would freeze the network in the first field that solves the equation,
+whatever the data say, so it is tightened over the first half of training.
 """
 
 from collections.abc import Callable

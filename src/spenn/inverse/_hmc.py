@@ -7,6 +7,7 @@ R-hat belong beside every figure.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -41,8 +42,16 @@ class Chains(NamedTuple):
     acceptance: float
     ess: Float[np.ndarray, " p"]
     rhat: Float[np.ndarray, " p"]
-    fields: Callable[[Float[Any, "point d"], int], Float[np.ndarray, "n point k"]]
-    """Fields at points, of about so many draws, evenly spaced over all chains."""
+    fit_of: Callable[[Float[Array, " unknown"]], Fit]
+
+    def fields(self, points: Float[Any, "point d"], count: int) -> Float[np.ndarray, "n point k"]:
+        """Fields at points, of about `count` draws, evenly spaced over all chains."""
+        flat = self.positions.reshape(-1, self.positions.shape[-1])
+        chosen = flat[:: max(1, len(flat) // count)]
+        at = jnp.asarray(points, float)
+        return np.asarray(
+            lax.map(lambda v: jax.vmap(self.fit_of(v).network)(at), chosen, batch_size=CHUNK)
+        )
 
 
 def require_blackjax() -> Any:
@@ -94,72 +103,80 @@ def _compared(problem: Problem, setting: Setting) -> Observed:
     return Observed(points, jnp.zeros((len(points), 1)), jnp.asarray(problem.tolerance, float))
 
 
-def sample_hmc(
-    problem: Problem,
-    config: InverseConfig,
-    hmc: HMCConfig,
-    *,
-    key: PRNGKeyArray,
-    report: Callable[[str, int, int], None] = lambda stage, done, total: None,
-) -> Chains:
-    """Warm up and run several chains at once, shared out over the devices that JAX sees."""
-    blackjax = require_blackjax()
-    density, fit_of, size = log_density(problem, config)
-    start_key, warm_key, draw_key = jax.random.split(key, 3)
-    starts = 0.3 * jax.random.normal(start_key, (hmc.chains, size))
-    adaptation = blackjax.window_adaptation(
-        blackjax.hmc,
-        density,
-        initial_step_size=1e-3,
-        num_integration_steps=hmc.leapfrogs,
-        adaptation_info_fn=lambda state, info, adapted: None,
-    )
+Report = Callable[[str, int, int], None]
 
-    def warm(key, start):
-        (state, tuned), _ = adaptation.run(key, start, num_steps=hmc.warm_up)
-        return state, tuned["step_size"], tuned["inverse_mass_matrix"]
 
-    def run(keys, chain):
-        state, step_size, inverse_mass = chain
-        kernel = blackjax.hmc(density, step_size, inverse_mass, hmc.leapfrogs)
+@dataclass(frozen=True)
+class Sampler:
+    """The chains of a problem, all at once, shared out over the devices that JAX sees."""
 
-        def step(state, key):
-            state, info = kernel.step(key, state)
-            return state, (state.position, info.acceptance_rate)
+    problem: Problem
+    hmc: HMCConfig
+    density: Callable
+    fit_of: Callable
+    size: int
 
-        state, drawn = lax.scan(step, state, keys)
-        return (state, step_size, inverse_mass), drawn
+    @classmethod
+    def of(cls, problem: Problem, config: InverseConfig, hmc: HMCConfig) -> "Sampler":
+        """A sampler for a problem; says how to get BlackJAX where it is missing."""
+        require_blackjax()
+        return cls(problem, hmc, *log_density(problem, config))
 
-    report("warm-up", 0, hmc.warm_up)
-    chain = jax.block_until_ready(
-        _over_chains(warm, hmc.chains)(jax.random.split(warm_key, hmc.chains), starts)
-    )
-    report("warm-up", hmc.warm_up, hmc.warm_up)
-    advance, parts = _over_chains(run, hmc.chains), []
-    keys = jax.random.split(draw_key, (hmc.chains, hmc.draws))
-    for done in range(0, hmc.draws, CHUNK):
-        chain, drawn = advance(keys[:, done : done + CHUNK], chain)
-        parts.append(jax.block_until_ready(drawn))
-        report("draws", min(CHUNK, hmc.draws - done), hmc.draws)
-    positions, acceptance = (jnp.concatenate(part, 1) for part in zip(*parts, strict=True))
-    raw = np.asarray(jax.vmap(jax.vmap(lambda v: fit_of(v).raw))(positions))
-    values = np.stack(list(problem.constants(jnp.asarray(raw)).values()), -1)
+    def warm_up(self, *, key: PRNGKeyArray, report: Report = lambda *_: None) -> Any:
+        """Find step sizes and masses, from small random weights on."""
+        blackjax, hmc = require_blackjax(), self.hmc
+        start_key, warm_key = jax.random.split(key)
+        adaptation = blackjax.window_adaptation(
+            blackjax.hmc,
+            self.density,
+            initial_step_size=1e-3,
+            num_integration_steps=hmc.leapfrogs,
+            adaptation_info_fn=lambda state, info, adapted: None,
+        )
 
-    def fields(points, count):
-        flat = positions.reshape(-1, size)
-        chosen = flat[:: max(1, len(flat) // count)]
-        at = jnp.asarray(points, float)
-        one = jax.jit(lambda v: jax.vmap(fit_of(v).network)(at))
-        return np.asarray(lax.map(one, chosen, batch_size=CHUNK))
+        def one(key, start):
+            (state, tuned), _ = adaptation.run(key, start, num_steps=hmc.warm_up)
+            return state, tuned["step_size"], tuned["inverse_mass_matrix"]
 
-    return Chains(
-        positions,
-        raw,
-        float(jnp.mean(acceptance)),
-        np.asarray(blackjax.diagnostics.effective_sample_size(values)).reshape(-1),
-        split_rhat(values),
-        fields,
-    )
+        report("warm-up", 0, hmc.warm_up)
+        starts = 0.3 * jax.random.normal(start_key, (hmc.chains, self.size))
+        keys = jax.random.split(warm_key, hmc.chains)
+        chains = jax.block_until_ready(_over_chains(one, hmc.chains)(keys, starts))
+        report("warm-up", hmc.warm_up, hmc.warm_up)
+        return chains
+
+    def draw(self, warm: Any, *, key: PRNGKeyArray, report: Report = lambda *_: None) -> Chains:
+        """Run chains on from where `warm_up` left them."""
+        blackjax, hmc = require_blackjax(), self.hmc
+
+        def one(keys, chain):
+            state, step_size, inverse_mass = chain
+            kernel = blackjax.hmc(self.density, step_size, inverse_mass, hmc.leapfrogs)
+
+            def step(state, key):
+                state, info = kernel.step(key, state)
+                return state, (state.position, info.acceptance_rate)
+
+            state, drawn = lax.scan(step, state, keys)
+            return (state, step_size, inverse_mass), drawn
+
+        advance, parts, chain = _over_chains(one, hmc.chains), [], warm
+        keys = jax.random.split(key, (hmc.chains, hmc.draws))
+        for done in range(0, hmc.draws, CHUNK):
+            chain, drawn = advance(keys[:, done : done + CHUNK], chain)
+            parts.append(jax.block_until_ready(drawn))
+            report("draws", min(CHUNK, hmc.draws - done), hmc.draws)
+        positions, acceptance = (jnp.concatenate(part, 1) for part in zip(*parts, strict=True))
+        return self._judged(positions, float(jnp.mean(acceptance)))
+
+    def _judged(self, positions: Float[Array, "chain draw unknown"], acceptance: float) -> Chains:
+        """Draws with what they are worth."""
+        raw = jax.vmap(jax.vmap(lambda v: self.fit_of(v).raw))(positions)
+        values = np.stack(list(self.problem.constants(raw).values()), -1)
+        ess = require_blackjax().diagnostics.effective_sample_size(values)
+        rhat = split_rhat(values)
+        raw = np.asarray(raw)
+        return Chains(positions, raw, acceptance, np.reshape(ess, -1), rhat, self.fit_of)
 
 
 def split_rhat(values: Float[np.ndarray, "chain draw p"]) -> Float[np.ndarray, " p"]:

@@ -1,6 +1,5 @@
 """One run of an inverse problem: data, both stages or chains, and what they say."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import __version__
+from ..calibrate import relative_l2_error
 from ..folders import number
+from ..machine import Clock, environment
 from ..report import Estimate, InverseView, Panel
 from ._base import fit_base
 from ._benchmark import BENCHMARKS, Benchmark, Curve
 from ._epinet import attach
-from ._hmc import HMCConfig, require_blackjax, sample_hmc
+from ._hmc import HMCConfig, Sampler, require_blackjax
 from ._problem import Problem
 
 METHODS = ("epinet", "hmc")
@@ -73,11 +73,7 @@ def run_inverse(config: InverseRun, report: Report = lambda *_: None) -> Inverse
         "problem": config.problem,
         "data": _data(problem, config),
         "seed": config.seed,
-        "environment": {
-            "spenn": __version__,
-            "jax": jax.__version__,
-            "device": jax.devices()[0].device_kind,
-        },
+        "environment": environment(),
         "methods": {name: _entry(benchmark, answer) for name, answer in answers.items()},
         "paper": benchmark.paper,
     }
@@ -89,41 +85,42 @@ def _by_epinet(
     benchmark: Benchmark, problem: Problem, config: InverseRun, report: Report
 ) -> Answer:
     key = jax.random.key(config.seed)
-    fitting, clock = benchmark.config, _Stopwatch()
-    base = fit_base(
-        problem,
-        fitting,
-        key=jax.random.fold_in(key, 0),
-        report=lambda steps, loss: report("base", steps, fitting.steps, loss),
-    )
-    clock.stop("train_base")
-    posterior = attach(problem, base, fitting, key=jax.random.fold_in(key, 1))
-    jax.block_until_ready(posterior.epinets.raw.learn)
-    clock.stop("train_epinet")
+    fitting, clock = benchmark.config, Clock()
+    with clock.stage("train_base"):
+        base = fit_base(
+            problem,
+            fitting,
+            key=jax.random.fold_in(key, 0),
+            report=lambda steps, loss: report("base", steps, fitting.steps, loss),
+        )
+    with clock.stage("train_epinet"):
+        posterior = attach(problem, base, fitting, key=jax.random.fold_in(key, 1))
+        jax.block_until_ready(posterior.epinets.raw.learn)
     count = benchmark.samples if config.samples is None else config.samples
-    indices = posterior.draw(count, key=jax.random.fold_in(key, 2))
-    fields = [
-        np.asarray(posterior.fields(jnp.asarray(c.points), indices))[:, :, c.component]
-        for c in benchmark.curves
-    ]
-    parameters = posterior.constants(indices)
-    clock.stop("sample")
-    entry = {"samples": count, "index": posterior.dimension, "seconds": clock.seconds}
-    return Answer(fields, {n: np.asarray(v) for n, v in parameters.items()}, entry)
+    with clock.stage("sample"):
+        indices = posterior.draw(count, key=jax.random.fold_in(key, 2))
+        fields = [
+            np.asarray(posterior.fields(jnp.asarray(c.points), indices))[:, :, c.component]
+            for c in benchmark.curves
+        ]
+        parameters = {n: np.asarray(v) for n, v in posterior.constants(indices).items()}
+    entry = {"samples": count, "index": posterior.dimension, "seconds": _seconds(clock)}
+    return Answer(fields, parameters, entry)
 
 
 def _by_hmc(benchmark: Benchmark, problem: Problem, config: InverseRun, report: Report) -> Answer:
-    clock = _Stopwatch()
+    clock = Clock()
     hmc = HMCConfig(config.chains, config.warm_up, config.draws)
 
     def said(stage, done, total):
-        if stage == "warm-up" and done:
-            clock.stop("warm_up")
         report(f"hmc {stage}", done, total, np.nan)
 
     key = jax.random.fold_in(jax.random.key(config.seed), 3)
-    chains = sample_hmc(problem, benchmark.config, hmc, key=key, report=said)
-    clock.stop("sample")
+    sampler = Sampler.of(problem, benchmark.config, hmc)
+    with clock.stage("warm_up"):
+        warm = sampler.warm_up(key=jax.random.fold_in(key, 0), report=said)
+    with clock.stage("sample"):
+        chains = sampler.draw(warm, key=jax.random.fold_in(key, 1), report=said)
     count = benchmark.samples if config.samples is None else config.samples
     fields = [chains.fields(c.points, count)[:, :, c.component] for c in benchmark.curves]
     raw = jnp.asarray(chains.raw.reshape(-1, chains.raw.shape[-1]))
@@ -135,28 +132,18 @@ def _by_hmc(benchmark: Benchmark, problem: Problem, config: InverseRun, report: 
         "acceptance": chains.acceptance,
         "ess": dict(zip(parameters, map(number, chains.ess), strict=True)),
         "rhat": dict(zip(parameters, map(number, chains.rhat), strict=True)),
-        "seconds": {**clock.seconds, "per_gradient": clock.seconds["sample"] / gradients},
+        "seconds": {**_seconds(clock), "per_gradient": clock.seconds["sample"] / gradients},
     }
     return Answer(fields, parameters, entry)
 
 
-class _Stopwatch:
-    """Seconds by stage, one after another, and their sum."""
-
-    def __init__(self):
-        self.seconds: dict[str, float] = {}
-        self.last = time.perf_counter()
-
-    def stop(self, stage: str) -> None:
-        now = time.perf_counter()
-        self.seconds[stage] = now - self.last
-        self.seconds["total"] = self.seconds.pop("total", 0.0) + now - self.last
-        self.last = now
+def _seconds(clock: Clock) -> dict[str, float]:
+    return {**clock.seconds, "total": sum(clock.seconds.values())}
 
 
 def _entry(benchmark: Benchmark, answer: Answer) -> dict:
     def error(curve: Curve, fields):
-        return float(np.linalg.norm(fields.mean(0) - curve.truth) / np.linalg.norm(curve.truth))
+        return float(relative_l2_error(jnp.asarray(fields.mean(0)), jnp.asarray(curve.truth)))
 
     def inside(curve: Curve, fields):
         return float(np.mean(np.abs(fields.mean(0) - curve.truth) < 2 * fields.std(0)))

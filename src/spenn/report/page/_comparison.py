@@ -4,43 +4,28 @@ from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
-from ._page import asset, policy, provenance
+from ._page import asset, document, provenance
 from ._tables import Cell, Row, seconds, table
 from ._verdict import total_seconds, variable_names
 
-TEMPLATE = """<!doctype html>
-<html lang="en-GB">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>spenn beside the paper</title>
-<style>{style}</style>
-</head>
-<body>
-<header class="top">
+BODY = """<header class="top">
   <p class="kind">The paper's tables, made again</p>
   <h1>spenn beside the paper</h1>
   <p class="intro">{intro}</p>
 </header>
 <main>
 {sections}
-</main>
-</body>
-</html>
-"""
+</main>"""
 
 
 def render_comparison(documents: Mapping[str, dict]) -> str:
     """A page from `results.json` documents by folder; each folder holds a report to link to."""
     style = asset("style.css")
-    return TEMPLATE.format(
-        policy=policy(style, ""),
-        style=style,
+    body = BODY.format(
         intro=escape(_summary(list(documents.values()))),
         sections="\n".join(_section(folder, results) for folder, results in documents.items()),
     )
+    return document("spenn beside the paper", style, body)
 
 
 def write_comparison(documents: Mapping[str, dict], path: Path) -> None:

@@ -28,7 +28,7 @@ from ..figures._inverse_shapes import (
 from . import _inverse_tables as tables
 from ._colours import readable
 from ._inverse_verdict import inverse_verdict, spread
-from ._page import DARK, LIGHT, asset, fact, method_styles, policy, provenance
+from ._page import DARK, LIGHT, asset, document, fact, method_styles, provenance
 from ._svg import Chart
 from ._text import listed, number
 
@@ -37,18 +37,7 @@ SHOWN = 24
 """Curves that are drawn, and parameters; the tables hold all of them."""
 CURVES, MARKS = 300_000, 150_000
 """Bytes of a page that all curves may take together, and all measurements."""
-TEMPLATE = """<!doctype html>
-<html lang="en-GB">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}: unknown constants, and how sure to be of them</title>
-<style>{style}</style>
-</head>
-<body>
-<a class="skip" href="#fields">Skip to the field</a>
+BODY = """<a class="skip" href="#fields">Skip to the field</a>
 <header class="top">
   <p class="kind">Inverse problem, with uncertainty</p>
   <h1>{title}</h1>
@@ -58,10 +47,7 @@ TEMPLATE = """<!doctype html>
 <main>
 {sections}
 </main>
-<footer><p>{provenance}</p></footer>
-</body>
-</html>
-"""
+<footer><p>{provenance}</p></footer>"""
 
 
 def write_inverse_page(view: InverseView, path: Path) -> None:
@@ -82,15 +68,15 @@ def render_inverse_page(view: InverseView) -> str:
         _section("spread", "How the spread is made", _spread(results)),
         _section("times", "Time", tables.times(results)),
     ]
-    return TEMPLATE.format(
-        policy=policy(style, ""),
-        style=style,
-        title=escape(problem_title(results)),
+    title = escape(problem_title(results))
+    body = BODY.format(
+        title=title,
         intro=escape(_intro(results)),
         verdicts="".join(_verdict(results, method) for method in results["methods"]),
         sections="\n".join(filter(None, sections)),
         provenance=escape(" · ".join([f"problem {results['problem']}", provenance(results)])),
     )
+    return document(f"{title}: unknown constants, and how sure to be of them", style, body)
 
 
 def _orange() -> str:

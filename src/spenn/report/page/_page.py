@@ -87,6 +87,25 @@ def _script() -> str:
     return f'"use strict";\n(() => {{\n{body}\n}})();\n'
 
 
+def document(title: str, style: str, body: str) -> str:
+    """A page without scripts; title and body are HTML already."""
+    return f"""<!doctype html>
+<html lang="en-GB">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy(style, "")}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
 def policy(style: str, script: str) -> str:
     """This style and this script, and nothing from anywhere else."""
     rules = {"style-src": style, "script-src": script}

@@ -1,16 +1,33 @@
-"""Where the seconds go."""
+"""The machine a run was made on: what it is, and where the seconds go."""
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import jax
 import jax.monitoring
+
+from . import __version__
 
 _COMPILE_EVENTS = (
     "/jax/core/compile/jaxpr_trace_duration",
     "/jax/core/compile/jaxpr_to_mlir_module_duration",
     "/jax/core/compile/backend_compile_duration",
 )
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def environment() -> dict[str, str]:
+    """Versions and device, as they stand in `results.json`."""
+    device = jax.devices()[0].device_kind
+    return {"spenn": __version__, "jax": jax.__version__, "device": device}
 
 
 class Clock:
