@@ -119,6 +119,23 @@ def test_every_unknown_has_an_epinet_of_the_library(line):
     assert posterior.epinets.raw.learn.shape == (posterior.dimension, len(base.raw))
 
 
+def test_what_the_data_do_not_tell_the_prior_does():
+    problem = slope_problem()
+    vague = replace(problem, field=replace(problem.field, noise=1000.0))
+    base = fit_base(vague, CONFIG, key=jax.random.key(0))
+    posterior = attach(vague, base, CONFIG, key=jax.random.key(1))
+    k = np.asarray(posterior.constants(posterior.draw(4000, key=jax.random.key(2)))["k"])
+    prior = problem.parameters["k"].prior
+    assert abs(k.mean()) < prior / 2 and k.std() == pytest.approx(prior, rel=0.06)
+
+
+def test_few_steps_of_the_optimiser_are_enough(line):
+    """The last steps go to the bottom, wherever the optimiser stopped near it."""
+    problem, base, _ = line
+    short = fit_base(problem, replace(CONFIG, steps=400), key=jax.random.key(3))
+    np.testing.assert_allclose(short.raw, base.raw, atol=0.003)
+
+
 def test_twice_the_noise_is_twice_the_spread(line):
     problem, base, posterior = line
     noisier = replace(problem, field=replace(problem.field, noise=2 * NOISE))

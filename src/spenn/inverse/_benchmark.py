@@ -50,7 +50,11 @@ class Benchmark:
         """The problem, with measurements from a published file or made with a seed."""
         if data is None:
             return self.state(*self.generate(np.random.default_rng(seed)))
-        return self.state(*self.from_arrays(read_arrays(data, self.arrays)))
+        arrays = read_arrays(data, self.arrays)
+        try:
+            return self.state(*self.from_arrays(arrays))
+        except ValueError as error:
+            raise ValueError(f"{data} is no file of the problem {self.name}: {error}") from None
 
 
 def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
