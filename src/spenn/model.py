@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from . import __version__
 from .calibrate import Conformal
 from .config import FitConfig
 from .data import Trajectories
@@ -23,6 +24,16 @@ class Calibration:
 
     times: np.ndarray
     conformal: Conformal
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a model comes from: seed, versions, and digests of the trajectories it learned from."""
+
+    seed: int = 0
+    spenn: str = __version__
+    jax: str = jax.__version__
+    trajectories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +101,9 @@ class Model:
     method: AbstractMethod
     config: FitConfig
     calibration: Calibration | None = None
+    units: tuple[str, ...] = ()
+    time_unit: str = ""
+    provenance: Provenance = Provenance()
 
     @property
     def blocks(self) -> Blocks:
