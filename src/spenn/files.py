@@ -1,14 +1,10 @@
-"""Model files and atomic writing.
+"""Model files.
 
 A `.spenn` file is a safetensors file. Its metadata hold one JSON manifest: format, names,
 configuration, and a SHA-256 digest over manifest and tensors. Reading one runs no code from it.
 """
 
-import hashlib
 import json
-import os
-import tempfile
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +13,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import safetensors.numpy
 
 from .baselines import DeepEnsemble, MCDropout
 from .calibrate import Conformal
 from .config import FitConfig
 from .epinet import SPENN
+from .folders import write_atomically
 from .generic import (
     BLOCKS,
     Bar,
@@ -35,6 +31,7 @@ from .generic import (
     is_learned,
 )
 from .model import Calibration, Model
+from .tensors import name_of, named, pack, text_of, unpack
 from .training import Physics, attach_epinets
 
 FORMAT = 1
@@ -44,22 +41,6 @@ KINDS = {
     "deep-ensemble": DeepEnsemble,
     "mc-dropout": MCDropout,
 }
-LARGEST_HEADER = 10_000_000
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that it is, at any moment, the old one or the new one."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def save_model(model: Model, path: Path) -> None:
@@ -78,8 +59,7 @@ def save_model(model: Model, path: Path) -> None:
         "moving": _moving(model),
     }
     text = json.dumps(manifest, sort_keys=True)
-    metadata = {"spenn": text, "sha256": _digest(text, tensors)}
-    write_atomically(path, safetensors.numpy.save(tensors, metadata))
+    write_atomically(path, pack(text, tensors))
 
 
 def load(path: str | Path, physics: Physics | None = None) -> Model:
@@ -89,13 +69,11 @@ def load(path: str | Path, physics: Physics | None = None) -> Model:
         content = path.read_bytes()
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
-    manifest, text, digest = _manifest(path, content)
+    manifest = _manifest(path, content)
     try:
-        tensors = safetensors.numpy.load(content)
-    except Exception as error:
-        raise ValueError(f"{path} is damaged: {error}.") from None
-    if _digest(text, tensors) != digest:
-        raise ValueError(f"{path} is damaged: its content does not have the digest it states.")
+        _, tensors = unpack(content)
+    except ValueError as error:
+        raise ValueError(f"{path} {error}.") from None
     physics = _physics(path, manifest, physics)
     config = _config(manifest)
     skeleton = eqx.filter_eval_shape(_skeleton, manifest, config, physics)
@@ -137,41 +115,21 @@ def _moving(model: Model) -> int | None:
 
 
 def _tensors(tree) -> dict[str, np.ndarray]:
-    leaves, _ = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, eqx.is_array))
-    return {_name(where): np.asarray(leaf) for where, leaf in leaves}
+    return named(eqx.filter(tree, eqx.is_array))
 
 
-def _name(where) -> str:
-    keys = (getattr(k, "name", getattr(k, "key", getattr(k, "idx", k))) for k in where)
-    return ".".join(str(k) for k in keys)
-
-
-def _digest(text: str, tensors: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name in sorted(tensors):
-        array = np.ascontiguousarray(tensors[name])
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
-
-
-def _manifest(path: Path, content: bytes):
-    """Manifest, its text and the stated digest, with sizes checked before anything is parsed."""
-    size = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or size > min(LARGEST_HEADER, len(content) - 8):
-        raise ValueError(f"{path} is not a spenn model file, or it is cut short.")
+def _manifest(path: Path, content: bytes) -> dict:
+    """The manifest, which says how to read the rest."""
     try:
-        metadata = json.loads(content[8 : 8 + size])["__metadata__"]
-        text, digest = metadata["spenn"], metadata["sha256"]
-        manifest = json.loads(text)
+        manifest = json.loads(text_of(content)[0])
         version = manifest["format"]
     except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{path} is not a spenn model file.") from None
+        raise ValueError(f"{path} is not a spenn model file, or it is cut short.") from None
     if version != FORMAT:
         raise ValueError(
             f"{path} has format {version} and this spenn reads format {FORMAT}: update spenn."
         )
-    return manifest, text, digest
+    return manifest
 
 
 def _physics(path: Path, manifest, physics: Physics | None) -> Physics:
@@ -232,9 +190,9 @@ def _fill(path: Path, skeleton, tensors):
     def leaf(where, shape):
         if not isinstance(shape, jax.ShapeDtypeStruct):
             return shape
-        array = tensors.get(_name(where))
+        array = tensors.get(name_of(where))
         if array is None or array.shape != shape.shape:
-            raise ValueError(f"{path} does not fit its own description at {_name(where)}.")
+            raise ValueError(f"{path} does not fit its own description at {name_of(where)}.")
         return jnp.asarray(array)
 
     return jax.tree_util.tree_map_with_path(leaf, skeleton)

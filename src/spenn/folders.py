@@ -1,14 +1,49 @@
-"""Folders of results: everything is made in a temporary folder and moved into place at the end."""
+"""Files and folders of results: whole or not at all, and never written by two at once."""
 
 import json
 import math
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # not on Windows: there, nothing is locked
+    fcntl = None
 
 LAST = "results.json"
+LOCK = ".lock"
+PARTIAL = ".partial-"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it is, at any moment, the old one or the new one."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _to_disk(path.parent)
+
+
+def _to_disk(path: Path) -> None:
+    """Make a file, or the names in a folder, outlast a loss of power, where the system can."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def prepare(out: Path) -> None:
@@ -22,18 +57,63 @@ def prepare(out: Path) -> None:
 
 
 @contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Be alone in a folder; the lock goes with the process, however that ends."""
+    path = folder / LOCK
+    file = _lock(path)
+    try:
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()
+        file.close()
+
+
+def _lock(path: Path) -> IO[str]:
+    while True:
+        file = path.open("a+")
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            number = file.read() or "unknown"
+            file.close()
+            raise ValueError(
+                f"another spenn is at work in {path.parent} (process {number}): wait for it, or "
+                "choose another folder."
+            ) from None
+        except OSError:
+            return file  # a file system without locks
+        # Whoever had it may have removed it after it was opened here: then it locks nothing.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        file.close()
+
+
+@contextmanager
 def together(out: Path) -> Iterator[Path]:
     """A folder to write into; what is in it moves to `out` at the end, or nothing if that fails.
 
     `figures` are replaced as a whole. The results go last: where they are, the rest is too.
     """
-    made = Path(tempfile.mkdtemp(dir=out, prefix=".partial-"))
+    for left in out.glob(f"{PARTIAL}*"):  # by a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    made = Path(tempfile.mkdtemp(dir=out, prefix=PARTIAL))
     try:
         (made / "figures").mkdir()
         yield made
+        for path in made.rglob("*"):
+            _to_disk(path)
+        (out / LAST).unlink(missing_ok=True)
         shutil.rmtree(out / "figures", ignore_errors=True)
         for path in sorted(made.iterdir(), key=lambda path: path.name == LAST):
             path.replace(out / path.name)
+        _to_disk(out)
     finally:
         shutil.rmtree(made, ignore_errors=True)
 

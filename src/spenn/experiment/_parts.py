@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__
-from ..files import load, write_atomically
+from ..files import load
+from ..folders import write_atomically
 from ..model import Model
 from ..report import PageMethod
 from ._config import RunConfig
