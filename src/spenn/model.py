@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from . import __version__
-from .calibrate import Conformal
+from .calibrate import Conformal, around
 from .config import FitConfig
 from .data import Trajectories
 from .epinet import SPENN
@@ -20,10 +20,41 @@ from .generic import AbstractMethod, Blocks, Coordinates, Deterministic
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Conformal scores, valid on the time grid they were made on."""
+    """Conformal scores, and the times they were made at, counted from the first record."""
 
     times: np.ndarray
     conformal: Conformal
+
+    def reach(self, level: float, elapsed: np.ndarray) -> np.ndarray:
+        """Half-widths of intervals in standard deviations (time, entry), between records linear."""
+        self._check(elapsed)
+        at_records = np.asarray(self.conformal.threshold(level))
+        return np.stack([_interpolated(elapsed, self.times[1:], row) for row in at_records.T], -1)
+
+    def band_reach(self, level: float, elapsed: np.ndarray) -> np.ndarray:
+        """Half-width of the band in standard deviations, up to the last of the times."""
+        self._check(elapsed)
+        last = np.searchsorted(self.times[1:], elapsed[-1] - self._slack)
+        return np.asarray(self.conformal.band_threshold(level, int(last)))
+
+    @property
+    def _slack(self) -> float:
+        """What rounding may add to a time."""
+        return 1e-9 * float(self.times[-1])
+
+    def _check(self, elapsed):
+        if elapsed[-1] > self.times[-1] + self._slack:
+            raise ValueError(
+                f"intervals are calibrated up to {self.times[-1]:g} after the first record, and "
+                f"the forecast goes on to {elapsed[-1]:g}: calibrate on longer trajectories."
+            )
+
+
+def _interpolated(at: np.ndarray, times: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Linear between records; infinite where a neighbour is."""
+    infinite = np.isinf(values)
+    between = np.interp(at, times, np.where(infinite, 0, values))
+    return np.where(np.interp(at, times, infinite) > 0, np.inf, between)
 
 
 @dataclass(frozen=True)
@@ -65,24 +96,19 @@ class Forecast:
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Calibrated interval of every entry: each holds with the given probability."""
-        return self._bounds("interval", level)
+        return self._bounds(lambda c, elapsed: c.reach(level, elapsed))
 
     def band(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Calibrated band that holds the whole trajectory with the given probability."""
-        return self._bounds("band", level)
+        return self._bounds(lambda c, elapsed: c.band_reach(level, elapsed))
 
-    def _bounds(self, kind, level):
+    def _bounds(self, reach):
         if self.calibration is None:
             raise ValueError("the model is not calibrated: call model.calibrate(data) first.")
-        if not np.array_equal(self.calibration.times, self.times):
-            raise ValueError(
-                "intervals are calibrated on the times of the calibration data; forecast on "
-                "those times, or calibrate on data with these."
-            )
         forecast = np.s_[1:, self.free]
-        calibrated = getattr(self.calibration.conformal, kind)
         samples = self.samples[:, *forecast]
-        bounds = calibrated(samples.mean(0), spread(samples), level)
+        reach = reach(self.calibration, self.times[1:] - self.times[0])
+        bounds = around(jnp.asarray(samples.mean(0)), spread(samples), jnp.asarray(reach))
         # What is given, as the initial state, has an interval without width.
         lower, upper = self.mean.copy(), self.mean.copy()
         lower[forecast], upper[forecast] = (np.asarray(b) for b in bounds)
@@ -152,12 +178,12 @@ class Model:
 
     def calibrate(self, data: Trajectories, samples: int = 500, seed: int = 1) -> "Model":
         """Calibrate forecasts on trajectories that were not used for training."""
-        indices = self.draw(samples, seed)
+        indices, data = self.draw(samples, seed), data.on_one_grid()
         summary = evaluate(self.method, self.coordinates, data, indices).summary
         free = self.method.domain.free(data.states.shape[-1])
         truth = jnp.asarray(data.states[:, 1:, free], float)
         conformal = Conformal.fit(jnp.asarray(summary.mean), jnp.asarray(summary.std), truth)
-        return replace(self, calibration=Calibration(data.times, conformal))
+        return replace(self, calibration=Calibration(data.times - data.times[0], conformal))
 
     def forecast(
         self,

@@ -92,6 +92,29 @@ def test_too_few_trajectories_promise_nothing():
             assert jnp.all(lower == -jnp.inf) and jnp.all(upper == jnp.inf)
 
 
+def test_trajectories_that_ended_early_count_up_to_their_end():
+    mean, std, truth = scores(9, time=4)
+    ended = truth.copy()
+    ended[:5, 2:] = np.nan
+    found = Conformal.fit(mean, std, ended)
+    short, long = (
+        Conformal.fit(mean[a:, :b], std[a:, :b], truth[a:, :b]) for a, b in ((0, 2), (5, 4))
+    )
+    np.testing.assert_array_equal(found.threshold(0.7)[:2], short.threshold(0.7))
+    np.testing.assert_array_equal(found.threshold(0.7)[2:], long.threshold(0.7)[2:])
+    # The band up to a time is that of the trajectories that lasted so long.
+    assert found.band_threshold(0.7, 1) == short.band_threshold(0.7)
+    assert found.band_threshold(0.7) == long.band_threshold(0.7)
+    assert jnp.isinf(found.band_threshold(0.85)) and jnp.isfinite(found.band_threshold(0.85, 1))
+
+
+def test_a_gap_is_no_end():
+    mean, std, truth = scores(3, time=4)
+    truth[1, 1] = np.nan
+    with pytest.raises(ValueError, match="the truth has NaN"):
+        Conformal.fit(mean, std, truth)
+
+
 def test_scores_without_spread():
     mean = jnp.array([1.0, 1.0, 1.0, 1.0])
     std = jnp.array([0.0, 0.0, 0.5, 1e-44])

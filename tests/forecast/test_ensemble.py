@@ -168,6 +168,26 @@ def test_summaries_are_statistics_of_the_samples():
     assert np.all(audit.energy_rate < 1e-4) and np.all(audit.energy_high >= audit.energy_low)
 
 
+def test_what_is_missing_counts_nowhere():
+    """A trajectory that ended early is scored as if the grid ended there."""
+    model, units = random_spenn(SIZE, 6, 1, gain=(1.0, 1.0)), Coordinates.of(*UNITS)
+    indices = model.draw(SAMPLES, key=jax.random.key(0))
+    truth = np.broadcast_to(INITIAL[:, None], (5, len(TIMES), SIZE)).copy()
+    truth[:, 1:] += 0.01 * np.random.default_rng(1).normal(size=(5, 3, SIZE))
+    ended = truth.copy()
+    ended[:, 3:] = np.nan
+    short = Trajectories(TIMES[:3], truth[:, :3], np.zeros((5, 3, SIZE)))
+    tails = Trajectories(TIMES, ended, np.zeros_like(truth))
+    expected, found = (evaluate(model, units, d, indices).summary for d in (short, tails))
+    assert np.isnan(found.mean[:, 2:]).all() and np.isnan(found.std[:, 2:]).all()
+    np.testing.assert_allclose(found.mean[:, :2], expected.mean, rtol=1e-5)
+    for name in ("crps", "crps_fair", "energy_score", "energy_score_fair", "inside", "width"):
+        ours, theirs = (getattr(s, name) for s in (found, expected))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(found.ranks, expected.ranks, atol=1e-6)
+    np.testing.assert_allclose(found.audit.energy_drift, expected.audit.energy_drift, atol=1e-5)
+
+
 def test_spread_is_no_smaller_than_rounding():
     """Samples that agree, as ahead of a wave, are as certain as the numbers that come later."""
     samples = np.zeros((3, 4, 2), np.float32)

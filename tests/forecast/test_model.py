@@ -88,12 +88,26 @@ def test_bands_are_wider_than_intervals(calibrated):
 
 
 @pytest.mark.parametrize("kind", ["interval", "band"])
-def test_intervals_ask_for_calibration_on_the_same_times(model, calibrated, kind):
+def test_intervals_ask_for_calibration_up_to_their_time(model, calibrated, kind):
     with pytest.raises(ValueError, match=r"not calibrated: call model\.calibrate"):
         getattr(model.forecast(np.zeros(SIZE), TIMES, samples=SAMPLES), kind)(0.9)
     other = calibrated.forecast(np.zeros(SIZE), 2 * TIMES, samples=SAMPLES)
-    with pytest.raises(ValueError, match="calibrated on the times of the calibration data"):
+    with pytest.raises(ValueError, match=r"calibrated up to 0\.2 .* goes on to 0\.4"):
         getattr(other, kind)(0.9)
+
+
+def test_intervals_between_the_calibrated_times(calibrated):
+    """Half-widths over spread lie between those of the neighbouring records, later starts agree."""
+    x = [0.1, 0.2, 0.3]
+    times = 7 + np.array([0, 0.06, 0.08, 0.1, 0.11, 0.12])
+    fine = calibrated.forecast(x, times, samples=SAMPLES)
+    whole = calibrated.forecast(x, TIMES, samples=SAMPLES)
+    reaches = [(f.interval(0.8)[1] - f.mean)[1:] / f.std[1:] for f in (fine, whole)]
+    np.testing.assert_allclose(reaches[0][1], reaches[1][1], rtol=1e-2)
+    np.testing.assert_allclose(reaches[0][2], (reaches[1][1] + reaches[1][2]) / 2, rtol=1e-2)
+    np.testing.assert_allclose(reaches[0][4], reaches[1][2], rtol=1e-2)
+    bands = [(f.band(0.8)[1] - f.mean)[1:] / f.std[1:] for f in (fine, whole)]
+    assert np.all(bands[0] <= 1.01 * bands[1].max())  # shorter, hence no wider
 
 
 def test_calibration_belongs_to_the_family(calibrated):

@@ -2,7 +2,7 @@
 
 The exchangeable unit is a whole trajectory, so n below counts calibration trajectories. The
 guarantee is marginal, over calibration set and test trajectory alike; `coverage_range` says what
-one calibration set can give.
+one calibration set can give. Trajectories that ended early count up to their end.
 """
 
 from decimal import Decimal
@@ -68,9 +68,9 @@ class Conformal(eqx.Module):
     """Calibrated intervals at any level; build it with `Conformal.fit`."""
 
     scores: Float[Array, "trajectory time variable"]
-    """Normalised scores of each entry, sorted over the calibration trajectories."""
-    maxima: Float[Array, " trajectory"]
-    """The largest score of each calibration trajectory, sorted."""
+    """Normalised scores of each entry, sorted over the trajectories; NaN for missing ones, last."""
+    maxima: Float[Array, "trajectory time"]
+    """The largest score of each trajectory up to a time, sorted likewise."""
 
     @classmethod
     def fit(
@@ -86,7 +86,7 @@ class Conformal(eqx.Module):
         **Arguments:**
 
         - `mean`, `std`: of the forecast samples, without the prescribed initial time.
-        - `truth`: the reference trajectories.
+        - `truth`: the reference trajectories; NaN after the end of a shorter one.
         """
         mean, std, truth = jnp.asarray(mean), jnp.asarray(std), jnp.asarray(truth)
         _check_fit(mean, std, truth)
@@ -101,9 +101,9 @@ class Conformal(eqx.Module):
         """Reach of each entry's interval in standard deviations; +inf with too few trajectories."""
         return _order_statistic(self.scores, level)
 
-    def band_threshold(self, level: Level) -> Float[Array, ""]:
-        """Reach of the band in standard deviations; +inf with too few trajectories."""
-        return _order_statistic(self.maxima, level)
+    def band_threshold(self, level: Level, last: int = -1) -> Float[Array, ""]:
+        """Reach of the band in standard deviations, up to the record `last`; +inf as above."""
+        return _order_statistic(self.maxima[:, last], level)
 
     def interval(
         self,
@@ -114,7 +114,7 @@ class Conformal(eqx.Module):
         """Lower and upper ends that cover *each entry* with probability `level` or more."""
         self._check_forecast(mean, std)
         threshold = jnp.broadcast_to(self.threshold(level), mean.shape)
-        return _around(mean, std, threshold)
+        return around(mean, std, threshold)
 
     def band(
         self,
@@ -127,7 +127,7 @@ class Conformal(eqx.Module):
         All times and variables at once, hence wider than `interval`.
         """
         self._check_forecast(mean, std)
-        return _around(mean, std, self.band_threshold(level))
+        return around(mean, std, self.band_threshold(level))
 
     def _check_forecast(self, mean: Array, std: Array) -> None:
         entries = self.scores.shape[1:]
@@ -152,22 +152,27 @@ def _exact(level: Level, name: str) -> Fraction:
 
 @jax.jit
 def _sorted_scores(mean: Array, std: Array, truth: Array) -> tuple[Array, Array]:
-    """Scores of each entry and largest scores of each trajectory, sorted over trajectories."""
-    scores = normalised_score(mean, std, truth)
-    return jnp.sort(scores, axis=0), jnp.sort(jnp.max(scores, axis=(1, 2)))
+    """Scores of each entry and largest scores up to each time, sorted over trajectories."""
+    scores = jnp.where(jnp.isnan(truth), jnp.nan, normalised_score(mean, std, truth))
+    missing = jnp.isnan(scores).any(2)
+    largest = jax.lax.cummax(jnp.where(missing, -jnp.inf, jnp.max(scores, 2)), axis=1)
+    return jnp.sort(scores, axis=0), jnp.sort(jnp.where(missing, jnp.nan, largest), axis=0)
 
 
 def _order_statistic(
     ordered: Float[Array, " trajectory *entry"], level: Level
 ) -> Float[Array, "*entry"]:
-    rank = conformal_rank(ordered.shape[0], level)
-    if rank > ordered.shape[0]:
-        return jnp.full_like(ordered[0], jnp.inf)
-    # A dynamic index, so that further levels compile nothing.
-    return jax.lax.dynamic_index_in_dim(ordered, rank - 1, keepdims=False)
+    """The score of the conformal rank among those that are there; +inf if they are too few."""
+    most = ordered.shape[0]
+    ranks = jnp.array([most + 1, *(conformal_rank(n, level) for n in range(1, most + 1))])
+    present = jnp.sum(~jnp.isnan(ordered), 0)
+    rank = ranks[present]
+    chosen = jnp.take_along_axis(ordered, jnp.minimum(rank, most)[None] - 1, 0)[0]
+    return jnp.where(rank <= present, chosen, jnp.inf)
 
 
-def _around(mean: Array, std: Array, threshold: Array) -> Interval:
+def around(mean: Array, std: Array, threshold: Array) -> Interval:
+    """Interval that reaches so many standard deviations from the mean."""
     # Without a finite threshold nothing is promised, not even where the spread is zero (inf * 0).
     reach = jnp.where(jnp.isinf(threshold), jnp.inf, threshold * std)
     return mean - reach, mean + reach
@@ -183,8 +188,9 @@ def _check_fit(mean: Array, std: Array, truth: Array) -> None:
         raise ValueError(
             f"Calibration needs at least one entry of one trajectory, but got {mean.shape}."
         )
+    missing = _missing(np.asarray(truth))
     for name, values in {"mean": mean, "standard deviation": std, "truth": truth}.items():
-        if not np.all(np.isfinite(values)):
+        if not np.all(np.isfinite(values) | missing):
             raise ValueError(
                 f"Calibration needs finite values, but the {name} has NaN or infinity."
             )
@@ -192,3 +198,10 @@ def _check_fit(mean: Array, std: Array, truth: Array) -> None:
         raise ValueError(
             "Calibration needs standard deviations of at least 0, but some are negative."
         )
+
+
+def _missing(truth: np.ndarray) -> np.ndarray:
+    """Entries after the end of a trajectory: all of a record and of those after it are NaN."""
+    absent = np.isnan(truth).all(2)
+    tail = np.logical_and.accumulate(absent[:, ::-1], 1)[:, ::-1]
+    return np.broadcast_to(tail[..., None], truth.shape)

@@ -1,4 +1,7 @@
-"""Empirical coverage and width of raw and calibrated intervals."""
+"""Empirical coverage and width of raw and calibrated intervals.
+
+A truth of NaN is missing, as after the end of a short trajectory: it counts nowhere.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -38,7 +41,8 @@ def raw_coverage(
     """Coverage of one trajectory by its samples' own quantiles; average it over trajectories."""
     lower, upper = quantile_intervals(samples, levels)
     inside = jax.vmap(entry_coverage, in_axes=(0, 0, None))(lower, upper, truth)
-    return Coverage(inside, jax.vmap(sharpness)(lower, upper))
+    known = ~jnp.isnan(truth)
+    return Coverage(inside, jax.vmap(lambda *ends: sharpness(*ends, known))(lower, upper))
 
 
 def calibrated_coverage(
@@ -56,7 +60,7 @@ def calibrated_coverage(
     intervals = [conformal.interval(mean, std, level) for level in levels]
     bands = [conformal.band(mean, std, level) for level in levels]
     inside = jnp.stack([entry_coverage(*interval, truth) for interval in intervals])
-    width = jnp.stack([sharpness(*interval) for interval in intervals])
+    width = jnp.stack([sharpness(*interval, ~jnp.isnan(truth)) for interval in intervals])
     whole = jnp.stack([simultaneous_coverage(*band, truth) for band in bands])
     return Coverage(inside, width), whole
 
@@ -67,9 +71,9 @@ def entry_coverage(
     truth: Float[Array, "*batch variable"],
 ) -> Float[Array, " variable"]:
     """Fraction of entries inside the closed intervals, per variable, over all other axes."""
-    return jnp.mean(
-        _within(lower, upper, truth), axis=tuple(range(truth.ndim - 1)), dtype=truth.dtype
-    )
+    axes = tuple(range(truth.ndim - 1))
+    within = _within(lower, upper, truth)
+    return jnp.mean(within, axes, dtype=truth.dtype, where=~jnp.isnan(truth))
 
 
 def simultaneous_coverage(
@@ -78,7 +82,7 @@ def simultaneous_coverage(
     truth: Float[Array, "trajectory time variable"],
 ) -> Float[Array, ""]:
     """Fraction of trajectories inside the closed band at every time and in every variable."""
-    whole = jnp.all(_within(lower, upper, truth), axis=(-2, -1))
+    whole = jnp.all(_within(lower, upper, truth) | jnp.isnan(truth), axis=(-2, -1))
     return jnp.mean(whole, dtype=truth.dtype)
 
 

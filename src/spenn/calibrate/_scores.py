@@ -1,7 +1,8 @@
 """Scores of one forecast trajectory against the truth; `vmap` or `lax.map` them over trajectories.
 
 A field fits in as well: fold its grid points into the time axis. A sample that is not finite
-makes the scores of the entries it touches not finite; drop diverged samples first.
+makes the scores of the entries it touches not finite; drop diverged samples first. A truth of NaN
+is missing: its own score is NaN, and it counts in no mean.
 """
 
 from functools import partial
@@ -11,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.stats import rankdata
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ._sorting import sort_samples
 
@@ -135,7 +136,7 @@ def rank_histogram(
     ties = jnp.sum(samples == truth[None], axis=0, dtype=samples.dtype)[..., None]
     edges = jnp.linspace(0, ranks, bins + 1, dtype=samples.dtype)[None, None]
     mass = jnp.diff(jnp.clip((edges - below) / (ties + 1), 0, 1))
-    return jnp.mean(mass, axis=0)
+    return jnp.mean(mass, axis=0, where=~jnp.isnan(truth)[..., None])
 
 
 def rank_correlation(
@@ -160,7 +161,9 @@ def _centred_ranks(values: Float[Array, "*batch variable"]) -> Float[Array, "ent
 
 
 def sharpness(
-    lower: Float[Array, "*batch variable"], upper: Float[Array, "*batch variable"]
+    lower: Float[Array, "*batch variable"],
+    upper: Float[Array, "*batch variable"],
+    known: Bool[Array, "*batch variable"] | None = None,
 ) -> Float[Array, " variable"]:
-    """Mean interval width per variable, over all other axes."""
-    return jnp.mean(upper - lower, axis=tuple(range(lower.ndim - 1)))
+    """Mean interval width per variable, over all other axes, where the truth is known."""
+    return jnp.mean(upper - lower, axis=tuple(range(lower.ndim - 1)), where=known)

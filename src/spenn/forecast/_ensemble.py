@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ..data import Trajectories
 from ..generic import AbstractDomain, AbstractMethod, Coordinates
@@ -43,21 +43,23 @@ def ensemble(
     times: Float[np.ndarray, " time"],
     indices: Float[Array, "sample k"],
     drive: Drive | None = None,
+    lengths: Int[np.ndarray, " trajectory"] | None = None,
 ) -> Iterator[Chunk]:
     """Roll every realisation out from every initial state, a few trajectories at a time.
 
-    `drive`, from `driving`, moves the entries that a domain prescribes.
+    `drive`, from `driving`, moves the entries that a domain prescribes. A trajectory that is
+    shorter than the grid stands still from its last record on.
     """
     size = chunk_size(len(initial), len(indices), len(times), initial.shape[1], method.domain.cells)
-    steps, scaled = _steps_and_states(coordinates, initial, times)
+    steps, scaled = _steps_and_states(coordinates, initial, times, lengths)
     double = jnp.result_type(float) == jnp.float64  # a setting of this thread alone
 
     @jax.enable_x64(double)
     def roll(start):
         chosen = range(start, min(start + size, len(initial)))
         # A short last chunk is filled up, so that one compilation serves all chunks.
-        initials, drives = _chosen((scaled, drive), np.resize(chosen, size))
-        states, laws = _roll(method, coordinates, initials, drives, steps, indices)
+        inputs = _chosen((scaled, drive, steps), np.resize(chosen, size))
+        states, laws = _roll(method, coordinates, *inputs, indices)
         if (length := len(chosen)) < size:
             states, laws = jax.tree.map(lambda a, n=length: a[:n], (states, laws))
         return jax.block_until_ready(Chunk(chosen, states, laws))
@@ -89,10 +91,10 @@ def compile_ensemble(
     """Compile `ensemble` for these shapes without running it; a first chunk, as shapes alone."""
     size = chunk_size(len(initial), len(indices), len(times), initial.shape[1], method.domain.cells)
     steps, scaled = _steps_and_states(coordinates, initial, times)
-    first = _chosen((scaled, drive), np.arange(size))
-    arguments = (method, coordinates, *first, steps, indices)
+    first = _chosen((scaled, drive, steps), np.arange(size))
+    arguments = (method, coordinates, *first, indices)
     _roll.lower(*arguments).compile()  # pyright: ignore[reportFunctionMemberAccess]
-    return Chunk(range(size), *eqx.filter_eval_shape(_roll, *arguments))
+    return Chunk(range(size), *eqx.filter_eval_shape(_rolled, *arguments))
 
 
 def driving(domain: AbstractDomain, coordinates: Coordinates, data: Trajectories) -> Drive | None:
@@ -110,8 +112,12 @@ def _chosen(arrays, rows):
     return jax.tree.map(lambda a: jnp.asarray(a[rows], float), arrays)
 
 
-def _steps_and_states(coordinates, initial, times):
-    return jnp.asarray(np.diff(times), float), coordinates.on_host().scaled(initial)
+def _steps_and_states(coordinates, initial, times, lengths=None):
+    exact = coordinates.on_host()
+    steps = np.tile(np.diff(times) / exact.time_unit, (len(initial), 1))
+    if lengths is not None:
+        steps[np.arange(steps.shape[1]) >= lengths[:, None] - 1] = 0
+    return steps, exact.scaled(initial)
 
 
 def chunk_size(trajectories: int, samples: int, records: int, entries: int, cells: int = 1) -> int:
@@ -123,13 +129,14 @@ def chunk_size(trajectories: int, samples: int, records: int, entries: int, cell
     return -(-trajectories // chunks)
 
 
-@eqx.filter_jit(compiler_options=KERNELS)  # pyright: ignore
-def _roll(method, coordinates, scaled, drive, steps, indices):
-    steps = steps / coordinates.time_unit
-
-    def one(x, drive, index):
+def _rolled(method, coordinates, scaled, drive, steps, indices):
+    def one(x, drive, steps, index):
         return audited_rollout(method.realise(index), x, steps, drive)
 
-    every = jax.vmap(jax.vmap(one, (None, None, 0)), (0, 0, None))
-    states, laws = every(scaled, drive, indices)
+    every = jax.vmap(jax.vmap(one, (None, None, None, 0)), (0, 0, 0, None))
+    states, laws = every(scaled, drive, steps, indices)
     return coordinates.unscaled(states), laws
+
+
+# Compiler options are for programs alone: what is traced inside another one is `_rolled`.
+_roll = eqx.filter_jit(_rolled, compiler_options=KERNELS)  # pyright: ignore

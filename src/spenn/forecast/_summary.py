@@ -37,6 +37,7 @@ class Summary(NamedTuple):
     """One trajectory, or many along a leading axis.
 
     What is prescribed is left out: the first record, and the entries that a domain prescribes.
+    After the end of a shorter trajectory mean and spread are NaN.
     """
 
     mean: Float[Any, "time variable"]
@@ -78,7 +79,7 @@ def evaluate(
     require: bool = True,
     report: Callable[[int], None] = lambda trajectories: None,
 ) -> Evaluation:
-    """Forecast every trajectory of the data from its first state and score it.
+    """Forecast every trajectory of the data, on one time grid, from its first state and score it.
 
     Only summaries are kept, and the samples of the one trajectory numbered `keep`. Samples that
     diverge are listed, and in the summaries others of the same trajectory stand in for them; a
@@ -88,7 +89,8 @@ def evaluate(
     levels, free = jnp.asarray(LEVELS), method.domain.free(data.states.shape[-1])
     drive = driving(method.domain, coordinates, data)
     reach = _reach(method.domain, data.states)
-    for chunk in ensemble(method, coordinates, data.states[:, 0], data.times, indices, drive):
+    start, lengths = data.states[:, 0], data.lengths
+    for chunk in ensemble(method, coordinates, start, data.times, indices, drive, lengths):
         chosen, states, laws = chunk
         truth = jnp.asarray(data.states[chosen.start : chosen.stop], float)
         bad = find_diverged(chunk, reach)
@@ -139,7 +141,7 @@ def _near(states, laws, reach):
 
 def _reach(domain: AbstractDomain, states: Float[np.ndarray, "trajectory time d"]) -> np.ndarray:
     """Ten times the largest value of each variable: a sample that gets there is lost."""
-    largest = np.abs(states).max((0, 1))
+    largest = np.nanmax(np.abs(states), (0, 1))
     variables = domain.variables(largest.size)
     by_variable = np.zeros(variables.max() + 1)
     np.maximum.at(by_variable, variables, largest)
@@ -182,13 +184,14 @@ def _row(tree, i):
 def summarise(states, laws: Laws, truth, levels, free) -> Summary:
     """Summary of one trajectory from its samples (sample, time, entry)."""
     samples, truth = states[:, 1:, free], truth[1:, free]
-    score, vector_score = crps(samples, truth), energy_score(samples, truth)
-    covered = raw_coverage(samples, truth, levels)
+    known = ~jnp.isnan(truth)
+    score, covered = crps(samples, truth), raw_coverage(samples, truth, levels)
+    vector_score = energy_score(jnp.where(known, samples, 0), jnp.where(known, truth, 0))
     return Summary(
-        mean=jnp.mean(samples, 0),
-        std=spread(samples),
-        crps=jnp.mean(score.plain, 0),
-        crps_fair=jnp.mean(score.fair, 0),
+        mean=jnp.where(known, jnp.mean(samples, 0), jnp.nan),
+        std=jnp.where(known, spread(samples), jnp.nan),
+        crps=jnp.mean(score.plain, 0, where=known),
+        crps_fair=jnp.mean(score.fair, 0, where=known),
         energy_score=vector_score.plain,
         energy_score_fair=vector_score.fair,
         inside=covered.inside,

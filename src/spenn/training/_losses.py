@@ -22,11 +22,10 @@ def make_samples(
     domain: AbstractDomain = POINT,
 ) -> Samples:
     """All records of all trajectories, scaled and weighted."""
-    size = data.states.shape[-1]
     exact = coordinates.on_host()
-    states = exact.scaled(data.states.reshape(-1, size))
-    velocities = exact.scaled_velocity(data.derivatives.reshape(-1, size))
-    variables = domain.variables(size)
+    states, derivatives = data.records()
+    states, velocities = exact.scaled(states), exact.scaled_velocity(derivatives)
+    variables = domain.variables(states.shape[1])
     weights = loss_weights(velocities, config.component_exponent, config.speed_floor, variables)
     weights[:, list(domain.prescribed)] = 0
     arrays = (states, velocities, weights)

@@ -26,14 +26,14 @@ LEVELS = np.array([0.9, 0.95])
 
 
 class Judged(NamedTuple):
-    """Forecasts (trajectory, time, entry) of known trajectories.
+    """Forecasts of known trajectories, all records in one list.
 
     Error of the base, how far the mean of so many samples lies from the base, and spread.
     """
 
-    error: Float[np.ndarray, "trajectory time entry"]
-    shift: Float[np.ndarray, "trajectory time entry"]
-    spread: Float[np.ndarray, "trajectory time entry"]
+    error: Float[np.ndarray, "*record entry"]
+    shift: Float[np.ndarray, "*record entry"]
+    spread: Float[np.ndarray, "*record entry"]
     samples: int
 
 
