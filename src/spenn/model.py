@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from . import __version__
-from .calibrate import Conformal, around
+from .calibrate import Conformal
 from .config import FitConfig
 from .data import Trajectories
 from .epinet import SPENN
@@ -25,36 +25,26 @@ class Calibration:
     times: np.ndarray
     conformal: Conformal
 
-    def reach(self, level: float, elapsed: np.ndarray) -> np.ndarray:
-        """Half-widths of intervals in standard deviations (time, entry), between records linear."""
-        self._check(elapsed)
-        at_records = np.asarray(self.conformal.threshold(level))
-        return np.stack([_interpolated(elapsed, self.times[1:], row) for row in at_records.T], -1)
-
-    def band_reach(self, level: float, elapsed: np.ndarray) -> np.ndarray:
-        """Half-width of the band in standard deviations, up to the last of the times."""
-        self._check(elapsed)
-        last = np.searchsorted(self.times[1:], elapsed[-1] - self._slack)
-        return np.asarray(self.conformal.band_threshold(level, int(last)))
-
-    @property
-    def _slack(self) -> float:
-        """What rounding may add to a time."""
-        return 1e-9 * float(self.times[-1])
-
-    def _check(self, elapsed):
-        if elapsed[-1] > self.times[-1] + self._slack:
+    def on(self, times: Float[np.ndarray, " time"]) -> Conformal:
+        """Scores at all but the first of some times: between records linear, up to the last one."""
+        elapsed, known = times[1:] - times[0], self.times[1:]
+        slack = 1e-9 * known[-1]  # what rounding may add to a time
+        if elapsed[-1] > known[-1] + slack:
             raise ValueError(
-                f"intervals are calibrated up to {self.times[-1]:g} after the first record, and "
-                f"the forecast goes on to {elapsed[-1]:g}: calibrate on longer trajectories."
+                f"intervals are calibrated up to {known[-1]:g} after the first record, and the "
+                f"forecast goes on to {elapsed[-1]:g}: calibrate on longer trajectories."
             )
-
-
-def _interpolated(at: np.ndarray, times: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Linear between records; infinite where a neighbour is."""
-    infinite = np.isinf(values)
-    between = np.interp(at, times, np.where(infinite, 0, values))
-    return np.where(np.interp(at, times, infinite) > 0, np.inf, between)
+        after = np.clip(np.searchsorted(known, elapsed - slack), 0, len(known) - 1)
+        before = np.maximum(after - 1, 0)
+        length = np.where(after > before, known[after] - known[before], 1)
+        share = np.clip((elapsed - known[before]) / length, 0, 1)[:, None]
+        scores = np.asarray(self.conformal.scores)
+        earlier, later = scores[:, before], scores[:, after]
+        with np.errstate(invalid="ignore"):  # infinite scores
+            between = (1 - share) * earlier + share * later
+        at_record = np.abs(elapsed - known[after])[:, None] <= slack
+        scores = np.where(at_record, later, np.where(share == 0, earlier, between))
+        return Conformal(jnp.asarray(scores), self.conformal.maxima[:, after])
 
 
 @dataclass(frozen=True)
@@ -96,19 +86,19 @@ class Forecast:
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Calibrated interval of every entry: each holds with the given probability."""
-        return self._bounds(lambda c, elapsed: c.reach(level, elapsed))
+        return self._bounds(lambda conformal, *forecast: conformal.interval(*forecast, level))
 
     def band(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Calibrated band that holds the whole trajectory with the given probability."""
-        return self._bounds(lambda c, elapsed: c.band_reach(level, elapsed))
+        return self._bounds(lambda conformal, *forecast: conformal.band(*forecast, level))
 
-    def _bounds(self, reach):
+    def _bounds(self, around):
         if self.calibration is None:
             raise ValueError("the model is not calibrated: call model.calibrate(data) first.")
         forecast = np.s_[1:, self.free]
         samples = self.samples[:, *forecast]
-        reach = reach(self.calibration, self.times[1:] - self.times[0])
-        bounds = around(jnp.asarray(samples.mean(0)), spread(samples), jnp.asarray(reach))
+        conformal = self.calibration.on(self.times)
+        bounds = around(conformal, jnp.asarray(samples.mean(0)), spread(samples))
         # What is given, as the initial state, has an interval without width.
         lower, upper = self.mean.copy(), self.mean.copy()
         lower[forecast], upper[forecast] = (np.asarray(b) for b in bounds)

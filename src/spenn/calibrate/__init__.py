@@ -1,7 +1,6 @@
 """How good the stated uncertainty is, and intervals that keep their promise."""
 
 from ._conformal import Conformal as Conformal
-from ._conformal import around as around
 from ._conformal import conformal_rank as conformal_rank
 from ._conformal import coverage_range as coverage_range
 from ._conformal import normalised_score as normalised_score

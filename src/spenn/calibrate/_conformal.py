@@ -114,7 +114,7 @@ class Conformal(eqx.Module):
         """Lower and upper ends that cover *each entry* with probability `level` or more."""
         self._check_forecast(mean, std)
         threshold = jnp.broadcast_to(self.threshold(level), mean.shape)
-        return around(mean, std, threshold)
+        return _around(mean, std, threshold)
 
     def band(
         self,
@@ -127,7 +127,7 @@ class Conformal(eqx.Module):
         All times and variables at once, hence wider than `interval`.
         """
         self._check_forecast(mean, std)
-        return around(mean, std, self.band_threshold(level))
+        return _around(mean, std, self.band_threshold(level))
 
     def _check_forecast(self, mean: Array, std: Array) -> None:
         entries = self.scores.shape[1:]
@@ -171,8 +171,7 @@ def _order_statistic(
     return jnp.where(rank <= present, chosen, jnp.inf)
 
 
-def around(mean: Array, std: Array, threshold: Array) -> Interval:
-    """Interval that reaches so many standard deviations from the mean."""
+def _around(mean: Array, std: Array, threshold: Array) -> Interval:
     # Without a finite threshold nothing is promised, not even where the spread is zero (inf * 0).
     reach = jnp.where(jnp.isinf(threshold), jnp.inf, threshold * std)
     return mean - reach, mean + reach
