@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from spenn.baselines import MCDropout
 from spenn.epinet import HalfNormal, Shape, attach
 from spenn.generic import Coordinates, irreversible, rows_without, without
-from spenn.training import Physics
+from spenn.physics import Physics
 
 STATES = 1000
 

@@ -22,9 +22,9 @@ from spenn.experiment._data import make_data
 from spenn.experiment._layout import Layout
 from spenn.forecast import evaluate
 from spenn.generic import Deterministic, is_learned
+from spenn.physics import Physics
 from spenn.systems import SYSTEMS, simulate
 from spenn.training import (
-    Physics,
     Samples,
     base_loss,
     make_samples,

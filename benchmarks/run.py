@@ -70,8 +70,9 @@ def measure() -> dict:
     from spenn.config import FitConfig
     from spenn.forecast import ensemble
     from spenn.generic import Coordinates
+    from spenn.physics import Physics
     from spenn.systems import OSCILLATOR, simulate
-    from spenn.training import CHUNK, Physics, fit_base, fit_epinet, make_samples
+    from spenn.training import CHUNK, fit_base, fit_epinet, make_samples
 
     cpu = jax.default_backend() == "cpu"
     config = FitConfig(batch=1024 if cpu else 4096, races=1)

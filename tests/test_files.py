@@ -13,7 +13,8 @@ from spenn.calibrate import Conformal
 from spenn.config import FitConfig
 from spenn.generic import Coordinates, Deterministic
 from spenn.model import Calibration, Model
-from spenn.training import Physics, attach_epinets
+from spenn.physics import Physics
+from spenn.training import attach_epinets
 
 CONFIG = FitConfig(width=6, epinet_width=3, index="uniform")
 NAMES = ("a", "b", "c")
@@ -26,7 +27,7 @@ def make_model(physics=spenn.Physics()):  # noqa: B008
     blocks = physics.blocks(coordinates, 3, CONFIG.width, CONFIG.depth, key=key)
     method = attach_epinets(blocks, 0.1, CONFIG, key=key)
     scores = jnp.sort(jax.random.uniform(key, (20, 4, 3)), 0)
-    conformal = Conformal(scores, jnp.sort(scores.max((1, 2))))
+    conformal = Conformal(scores, jnp.sort(scores.max(2), 0))
     return Model(NAMES, coordinates, method, CONFIG, Calibration(np.arange(5.0), conformal))
 
 

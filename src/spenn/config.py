@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+MOST_LAYERS, MOST_UNITS, MOST_PRIORS = 50, 100_000, 300
+
 
 @dataclass(frozen=True)
 class FitConfig:
@@ -51,3 +53,16 @@ class FitConfig:
     member_batch: int = 2048
     dropout: float = 0.2
     dropout_width: int = 30
+
+    def __post_init__(self):
+        """Refuse networks that are out of all proportion: just laying them out would take hours."""
+        units = (self.width, self.epinet_width, self.prior_width, self.dropout_width)
+        if max(*units, *self.member_widths, self.members) > MOST_UNITS:
+            raise ValueError(f"networks have at most {MOST_UNITS} units in a layer, or members.")
+        if self.depth > MOST_LAYERS:
+            raise ValueError(f"networks have at most {MOST_LAYERS} layers; depth is {self.depth}.")
+        if self.dimension * self.epinet_depth > MOST_PRIORS:
+            raise ValueError(
+                f"the dimension of the index times epinet_depth is at most {MOST_PRIORS}; "
+                f"it is {self.dimension} x {self.epinet_depth}."
+            )

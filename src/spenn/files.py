@@ -1,205 +1,136 @@
 """Model files.
 
-A `.spenn` file is a safetensors file. Its metadata hold one JSON manifest: format, names,
-configuration, and a SHA-256 digest over manifest and tensors. Reading one runs no code from it.
+A `.spenn` file is a safetensors file. Its metadata hold one JSON manifest, which is everything but
+arrays, and a SHA-256 digest over manifest and arrays. Reading one runs no code from it, allocates
+no more than its size, and ends in a model or in a `ValueError` of one sentence.
 """
 
-import json
-from dataclasses import asdict, replace
+import stat
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .baselines import DeepEnsemble, MCDropout
 from .calibrate import Conformal
-from .config import FitConfig
-from .epinet import SPENN
 from .folders import write_atomically
-from .generic import (
-    BLOCKS,
-    Bar,
-    Coordinates,
-    Deterministic,
-    KnownDissipation,
-    KnownPoisson,
-    KnownPotential,
-    Point,
-    is_learned,
-)
+from .manifest import Arrays, Manifest
 from .model import Calibration, Model
-from .tensors import name_of, named, pack, text_of, unpack
-from .training import Physics, attach_epinets
+from .physics import Physics
+from .tensors import Tensors, name_of, named, pack, text_of, unpack
 
-FORMAT = 1
-KINDS = {
-    "base": Deterministic,
-    "spenn": SPENN,
-    "deep-ensemble": DeepEnsemble,
-    "mc-dropout": MCDropout,
-}
+LARGEST_FILE = 2_000_000_000
 
 
 def save_model(model: Model, path: Path) -> None:
     """Write a model to one file."""
-    tensors = _tensors({"coordinates": model.coordinates, "method": model.method})
+    manifest = Manifest.of(model)
+    tensors = named(eqx.filter(Arrays(model.coordinates, model.method), eqx.is_array))
     if model.calibration is not None:
         tensors["calibration.times"] = np.asarray(model.calibration.times)
-        tensors |= _tensors({"calibration": model.calibration.conformal})
-    manifest = {
-        "format": FORMAT,
-        "kind": _kind(model),
-        "names": list(model.names),
-        "config": asdict(model.config),
-        "known": _known(model),
-        "bar": _bar(model),
-        "moving": _moving(model),
-    }
-    text = json.dumps(manifest, sort_keys=True)
-    write_atomically(path, pack(text, tensors))
+        tensors |= named({"calibration": model.calibration.conformal})
+    write_atomically(path, pack(manifest.text(), tensors))
 
 
 def load(path: str | Path, physics: Physics | None = None) -> Model:
-    """Read a model; `physics` gives the known functions again, which no file can hold."""
+    """Read a model.
+
+    **Arguments:** `path` of a file that `model.save` wrote; `physics` with the functions of
+    `spenn.Physics` again, which no file can hold. What `spenn.read_physics` made is in the file.
+
+    **Example:** `model = spenn.load("bar.spenn")`
+    """
     path = Path(path)
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
-    manifest = _manifest(path, content)
-    try:
-        _, tensors = unpack(content)
+        return _load(_content(path), physics)
     except ValueError as error:
         raise ValueError(f"{path} {error}.") from None
-    physics = _physics(path, manifest, physics)
-    config = _config(manifest)
-    skeleton = eqx.filter_eval_shape(_skeleton, manifest, config, physics)
-    filled = _fill(path, skeleton, tensors)
-    calibration = _calibration(tensors)
-    names = tuple(manifest["names"])
-    return Model(names, filled["coordinates"], filled["method"], config, calibration)
 
 
-def _kind(model: Model) -> str:
-    """The name under which a file remembers a method."""
-    for kind, method in KINDS.items():
-        if isinstance(model.method, method):
-            return kind
-    raise ValueError(f"a {type(model.method).__name__} cannot be saved: spenn cannot rebuild it.")
-
-
-def _known(model: Model) -> dict[str, list[str]]:
-    """Which blocks have known and which have learned parts."""
-    known = (KnownDissipation, KnownPoisson, KnownPotential)
-    return {
-        name: ["known" if isinstance(p, known) else "learned" for p in getattr(model.blocks, name)]
-        for name in BLOCKS
-    }
-
-
-def _bar(model: Model) -> dict[str, int] | None:
-    """Shape of the bar that a model is of, if it is of one."""
-    match model.blocks.domain:
-        case Bar(cells=cells, internal_variables=count):
-            return {"cells": cells, "internal_variables": count}
-    return None
-
-
-def _moving(model: Model) -> int | None:
-    """Number of directions in which a state moves, if some combinations are conserved."""
-    directions = model.blocks.domain.directions
-    return None if directions is None else directions.shape[1]
-
-
-def _tensors(tree) -> dict[str, np.ndarray]:
-    return named(eqx.filter(tree, eqx.is_array))
-
-
-def _manifest(path: Path, content: bytes) -> dict:
-    """The manifest, which says how to read the rest."""
+def _content(path: Path) -> bytes:
     try:
-        manifest = json.loads(text_of(content)[0])
-        version = manifest["format"]
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{path} is not a spenn model file, or it is cut short.") from None
-    if version != FORMAT:
-        raise ValueError(
-            f"{path} has format {version} and this spenn reads format {FORMAT}: update spenn."
-        )
-    return manifest
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("cannot be read: it is not a file")
+        if status.st_size > LARGEST_FILE:
+            raise ValueError(
+                f"is too large for a model file: {status.st_size} bytes, and {LARGEST_FILE} is most"
+            )
+        return path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from None
 
 
-def _physics(path: Path, manifest, physics: Physics | None) -> Physics:
-    needed = [name for name, parts in manifest["known"].items() if "known" in parts]
-    learned = tuple(name for name, parts in manifest["known"].items() if "learned" in parts)
-    bar = manifest.get("bar")
-    if bar is None:
-        moving = manifest.get("moving")
-        shape = None if moving is None else (len(manifest["names"]), moving)
-        domain = Point(basis=None if shape is None else jnp.zeros(shape))
-    else:
-        domain = Bar.of(bar["cells"], 1.0, 1.0, bar["internal_variables"])
-    if physics is None and not needed:
-        return Physics(learned=learned, domain=domain)
-    if physics is None or any(getattr(physics, name) is None for name in needed):
-        raise ValueError(
-            f"{path} holds a model with a known {' and '.join(needed)}: pass the functions again, "
-            "as spenn.load(path, physics=...)."
-        )
-    return physics if bar else replace(physics, domain=domain, conserved=())
+def _load(content: bytes, physics: Physics | None) -> Model:
+    text, _ = text_of(content)
+    manifest = Manifest.parse(text)
+    _, tensors = unpack(content)
+    shapes = manifest.shapes(manifest.physics(physics))
+    calibration = _calibration(tensors) if manifest.calibrated else None
+    arrays = _filled(shapes, tensors)
+    if calibration is not None:
+        _check_calibration(calibration, len(arrays.method.domain.free(len(manifest.names))))
+    return Model(
+        manifest.names,
+        *arrays,
+        manifest.config,
+        calibration,
+        manifest.units,
+        manifest.time_unit,
+        manifest.provenance,
+    )
 
 
-def _config(manifest) -> FitConfig:
-    """The configuration; JSON has lists where it has tuples."""
-    values: dict[str, Any] = {
-        k: tuple(v) if isinstance(v, list) else v for k, v in manifest["config"].items()
-    }
-    return FitConfig(**values)
+def _filled(shapes: Arrays, tensors: Tensors) -> Arrays:
+    """Arrays in place of shapes: all that are asked for, and no others."""
+    used = {f"calibration.{name}" for name in ("times", "scores", "maxima")}
 
-
-def _skeleton(manifest, config: FitConfig, physics: Physics):
-    """A model of the right shape; evaluated for its shapes alone."""
-    size, key = len(manifest["names"]), jax.random.key(0)
-    coordinates, kind = Coordinates.identity(size), manifest["kind"]
-    widths = {
-        "deep-ensemble": max(config.member_widths[: config.members]),
-        "mc-dropout": config.dropout_width,
-    }
-    width = widths.get(kind, config.width)
-    blocks = physics.blocks(coordinates, size, width, config.depth, key=key)
-    match kind:
-        case "base":
-            method = Deterministic(blocks)
-        case "spenn":
-            method = attach_epinets(blocks, 0.0, config, key=key)
-        case "mc-dropout":
-            method = MCDropout(blocks, config.dropout)
-        case "deep-ensemble":
-            one, shared = eqx.partition(blocks, is_learned(blocks))
-            every = jax.tree.map(lambda a: jnp.broadcast_to(a, (config.members, *a.shape)), one)
-            method = DeepEnsemble(eqx.combine(every, shared), config.members)
-        case _:
-            raise ValueError(f"a model file of kind {kind!r} is from a newer spenn: update spenn.")
-    return {"coordinates": coordinates, "method": method}
-
-
-def _fill(path: Path, skeleton, tensors):
     def leaf(where, shape):
         if not isinstance(shape, jax.ShapeDtypeStruct):
             return shape
-        array = tensors.get(name_of(where))
-        if array is None or array.shape != shape.shape:
-            raise ValueError(f"{path} does not fit its own description at {name_of(where)}.")
+        name = name_of(where)
+        used.add(name)
+        array = tensors.get(name)
+        if array is None or array.shape != shape.shape or array.dtype.kind != "f":
+            raise ValueError(f"does not fit its own description at {name}")
         return jnp.asarray(array)
 
-    return jax.tree_util.tree_map_with_path(leaf, skeleton)
+    arrays = jax.tree_util.tree_map_with_path(leaf, shapes)
+    if unused := set(tensors) - used:
+        raise ValueError(f"does not fit its own description at {min(unused)[:80]}")
+    _check_coordinates(tensors)
+    return arrays
 
 
-def _calibration(tensors) -> Calibration | None:
-    if "calibration.times" not in tensors:
-        return None
-    scores, maxima = (jnp.asarray(tensors[f"calibration.{n}"]) for n in ("scores", "maxima"))
-    return Calibration(tensors["calibration.times"], Conformal(scores, maxima))
+def _check_coordinates(tensors: Mapping[str, np.ndarray]) -> None:
+    for name in ("offset", "scale", "time_unit"):
+        array = tensors[f"coordinates.{name}"]
+        if not np.all(np.isfinite(array)) or (name != "offset" and np.any(array <= 0)):
+            raise ValueError(f"has coordinates that are none, at coordinates.{name}")
+
+
+def _calibration(tensors: Mapping[str, np.ndarray]) -> Calibration:
+    names = ("times", "scores", "maxima")
+    every = [tensors.get(f"calibration.{name}") for name in names]
+    for name, array in zip(names, every, strict=True):
+        if array is None or array.dtype.kind != "f":
+            raise ValueError(f"does not fit its own description at calibration.{name}")
+    times, scores, maxima = every
+    return Calibration(np.asarray(times), Conformal(jnp.asarray(scores), jnp.asarray(maxima)))
+
+
+def _check_calibration(calibration: Calibration, free: int) -> None:
+    """Scores are those of `free` entries at all times but the first, in order, NaN last."""
+    times = calibration.times
+    scores, maxima = (np.asarray(a) for a in jax.tree.leaves(calibration.conformal))
+    if times.ndim != 1 or times.size < 2 or not np.all(np.diff(times) > 0):
+        raise ValueError("has a calibration at times that do not increase")
+    if scores.shape != (len(scores), times.size - 1, free) or maxima.shape != scores.shape[:2]:
+        raise ValueError("has a calibration of another shape than its forecasts")
+    for array in (scores, maxima):
+        absent = np.isnan(array)
+        disorder = (array[1:] < array[:-1]) | (absent[:-1] & ~absent[1:])
+        if not len(array) or np.any(array < 0) or np.any(disorder):
+            raise ValueError("has a calibration with scores that are none")

@@ -7,7 +7,7 @@ import pytest
 
 from spenn.generic import Bar, Coordinates, Generic
 from spenn.integrate import Drive, audited_rollout
-from spenn.training import Physics
+from spenn.physics import Physics
 
 CELLS = 7
 SIZE = 2 * (CELLS + 1) + 2 * CELLS

@@ -8,8 +8,9 @@ import pytest
 from spenn.config import FitConfig
 from spenn.epinet import scale_priors
 from spenn.generic import Coordinates, Generic
+from spenn.physics import Physics
 from spenn.systems import CHEMICAL_MOTOR
-from spenn.training import Physics, attach_epinets
+from spenn.training import attach_epinets
 
 # Two elements of a closed reactor, of six variables.
 ATOMS = ((0, 0, 0, 1, 0, 1), (0, 0, 0, 0, 1, 1))

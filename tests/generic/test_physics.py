@@ -4,8 +4,8 @@ import jax
 import pytest
 
 from spenn.generic import Coordinates, KnownPotential, LearnedPotential
+from spenn.physics import Physics
 from spenn.systems import OSCILLATOR
-from spenn.training import Physics
 
 
 def _blocks(physics):

@@ -82,8 +82,8 @@ class MCDropout(AbstractMethod):
 
         def masked(part) -> Any:
             match part:
-                case LearnedPotential(network=network):
-                    return LearnedPotential(MaskedMLP(network, masks[id(part)]))
+                case LearnedPotential(network=network, reads=reads):
+                    return LearnedPotential(MaskedMLP(network, masks[id(part)]), reads)
                 case LearnedPoisson(network=network, tensor=tensor):
                     return LearnedPoisson(MaskedMLP(network, masks[id(part)]), tensor)
                 case LearnedDissipation(network=network):

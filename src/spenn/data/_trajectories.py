@@ -46,7 +46,7 @@ class Trajectories:
             raise ValueError(f"states are empty: they have shape {states.shape}.")
         names = _words("names", self.names, states.shape[2])
         names = names or tuple(f"x{i + 1}" for i in range(states.shape[2]))
-        _check_names(names)
+        check_names(names)
         lengths = _lengths(states, names)
         times = _on_shared_grid(_padded("times", self.times), lengths, states.shape[:2])
         if self.derivatives is None:
@@ -187,7 +187,8 @@ def _words(name: str, given: Sequence[str], number: int) -> tuple[str, ...]:
     return words
 
 
-def _check_names(names: Sequence[str]) -> None:
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names of variables that are equal, or no plain words."""
     if len(set(names)) != len(names):
         raise ValueError(f"names must be different words; they are {names}.")
     for name in names:

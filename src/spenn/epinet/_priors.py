@@ -37,7 +37,8 @@ def scale_priors(model: SPENN, states: Float[Array, "n d"]) -> SPENN:
     def scaled(name, part, epinet):
         match epinet:
             case Epinet():
-                return _scale_gradient(part.network, epinet, inner if name == "entropy" else local)
+                read = part.read(inner if name == "entropy" else local)
+                return _scale_gradient(part.network, epinet, read)
             case PoissonEpinet():
                 network = _scale_entries(part.network, epinet.network, states)
                 return PoissonEpinet(network, _scale_tensor(part.tensor, epinet.tensor))

@@ -95,7 +95,8 @@ def _perturb(part, epinet, index, centred, amplitude):
         case _, None:
             return part
         case LearnedPotential(), Epinet():
-            return LearnedPotential(PerturbedMLP(part.network, epinet, centred, amplitude))
+            network = PerturbedMLP(part.network, epinet, centred, amplitude)
+            return LearnedPotential(network, part.reads)
         case LearnedPoisson(), PoissonEpinet():
             network = PerturbedMLP(part.network, epinet.network, centred, amplitude)
             return LearnedPoisson(network, part.tensor + amplitude * epinet.tensor(centred))

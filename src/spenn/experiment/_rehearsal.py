@@ -15,8 +15,9 @@ import jax.numpy as jnp
 from ..fitting import VALIDATION_SAMPLES, hold_out, judges
 from ..forecast import rehearse
 from ..generic import Coordinates, Deterministic
+from ..physics import Physics
 from ..systems import SYSTEMS
-from ..training import CHUNK, PILOT, Physics, fit_epinet, make_samples
+from ..training import CHUNK, PILOT, fit_epinet, make_samples
 from ._config import RunConfig
 from ._data import RunData
 

@@ -10,6 +10,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..networks import MLP, PICNN, normal, split
@@ -50,13 +51,18 @@ class AbstractDissipation(eqx.Module):
 
 
 class LearnedPotential(AbstractPotential):
-    """An MLP, or an MLP with its epinet at one index."""
+    """An MLP, or an MLP with its epinet at one index, of all entries or of those it `reads`."""
 
     network: Any
+    reads: tuple[int, ...] | None = eqx.field(default=None, static=True)
 
     def __call__(self, x):
         """Value at one state."""
-        return self.network(x)[0]
+        return self.network(self.read(x))[0]
+
+    def read(self, x: Float[Array, "*n d"]) -> Float[Array, "*n in"]:
+        """What the network sees of states."""
+        return x if self.reads is None else x[..., np.array(self.reads)]
 
 
 class LearnedPoisson(AbstractPoisson):
@@ -103,9 +109,17 @@ def is_learned(blocks: Blocks) -> Blocks:
     )
 
 
-def learned_potential(size: int, width: int, depth: int, *, key: PRNGKeyArray) -> LearnedPotential:
-    """Draw an energy or entropy network."""
-    return LearnedPotential(MLP(size, 1, width, depth, key=key))
+def learned_potential(
+    size: int,
+    width: int,
+    depth: int,
+    *,
+    reads: tuple[int, ...] | None = None,
+    key: PRNGKeyArray,
+) -> LearnedPotential:
+    """Draw an energy or entropy network, of all `size` entries of a state or of some."""
+    size = size if reads is None else len(reads)
+    return LearnedPotential(MLP(size, 1, width, depth, key=key), reads)
 
 
 def learned_poisson(
