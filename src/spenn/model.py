@@ -1,5 +1,6 @@
 """What a user holds: a fitted model in the user's units, and its forecasts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from .data import Trajectories
 from .epinet import SPENN
 from .forecast import Diverged, driving, ensemble, evaluate, find_diverged, spread
 from .generic import AbstractMethod, Blocks, Coordinates, Deterministic
+from .laws import LawCheck, check_laws
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +208,25 @@ class Model:
         return Forecast(
             times, self.names, states, np.asarray(indices)[keep], diverged, self.calibration, free
         )
+
+    def check(
+        self,
+        states: Float[ArrayLike, "n d"] | None = None,
+        pairs: int = 100_000,
+        seed: int = 0,
+        report: Callable[[int], None] = lambda pairs: None,
+    ) -> LawCheck:
+        """Audit both laws at pairs of a state and an index, in double precision.
+
+        States are those given, in turn, or random ones that spread twice as far as the data do.
+        """
+        scaled = len(self.names)
+        if states is not None:
+            states = np.asarray(states, np.float64)
+            if states.ndim != 2 or states.shape[1] != scaled or not states.size:
+                raise ValueError(f"states must be rows of {scaled} numbers, for {self.names}.")
+            scaled = self.coordinates.on_host().scaled(states)
+        return check_laws(self.method, scaled, pairs, seed, report)
 
     def save(self, path: str | Path) -> None:
         """Write the model to one file, atomically."""
