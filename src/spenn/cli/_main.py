@@ -12,6 +12,8 @@ from typing import Annotated
 
 import typer
 
+from . import _data
+
 INTERRUPTED = 130
 
 app = typer.Typer(
@@ -22,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+_data.register(app)
 
 
 @app.command(

@@ -1,4 +1,7 @@
 """Data as users bring them."""
 
+from ._read import read as read
 from ._trajectories import Trajectories as Trajectories
+from ._trajectories import check_names as check_names
 from ._trajectories import concatenate as concatenate
+from ._write import write as write

@@ -17,7 +17,9 @@ CLEAN = 1e-8  # noise below this share of a variable's range is left alone
 ORDERS = (4, 6, 8)  # of the differences that tell noise from signal
 FEWEST_TO_SMOOTH = 17  # records, so that there are as many differences as a median needs
 ROUGHNESS = 3  # order of the derivative whose square a smoothing spline keeps small
-DENSE_KNOTS = 200  # with more records, every second one is a knot
+DENSE_KNOTS = 200  # with more records, every second one is a knot,
+MOST_KNOTS = 20_000  # or even fewer
+MOST_WINDOWS = 20_000  # of differences, which are plenty for a median
 PENALTIES = np.logspace(-6, 20, 27)  # a decade changes the degrees of freedom by a factor of 1.5
 LEAST_LEFT = 0.02  # share of degrees of freedom that the residual keeps
 PROBES = 8  # random vectors that measure traces
@@ -93,11 +95,12 @@ def _noise(clock: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _noise_level(clock: np.ndarray, values: np.ndarray, order: int) -> np.ndarray:
     """Median size of divided differences, scaled so that white noise keeps its deviation."""
-    windows = np.lib.stride_tricks.sliding_window_view(clock, order + 1)
+    every = 1 + len(clock) // MOST_WINDOWS
+    windows = np.lib.stride_tricks.sliding_window_view(clock, order + 1)[::every]
     gaps = windows[:, :, None] - windows[:, None, :] + np.eye(order + 1)
     weights = 1 / np.prod(gaps, axis=2)
     weights /= np.linalg.norm(weights, axis=1, keepdims=True)
-    records = np.lib.stride_tricks.sliding_window_view(values, order + 1, axis=0)
+    records = np.lib.stride_tricks.sliding_window_view(values, order + 1, axis=0)[::every]
     differences = np.einsum("tvo,to->tv", records, weights)
     return np.median(np.abs(differences), axis=0) / 0.6745  # the median of a standard normal
 
@@ -150,12 +153,14 @@ def _smooth(clock: np.ndarray, values: np.ndarray):
     """Smoothed values, their derivatives, relative errors of these, and the noise."""
     smoother = _smoother(clock.tobytes())
     right = smoother.basis.T @ values
-    solved = np.stack([cho_solve_banded((f, True), right) for f in smoother.factors])
-    residual = np.sum((values - _apply(smoother.basis, solved)) ** 2, axis=1)
+    solved = (_solve(factor, right) for factor in smoother.factors)
+    residual = np.stack([np.sum((values - smoother.basis @ c) ** 2, axis=0) for c in solved])
     left = smoother.left[:, None]
     best = np.argmin(residual / left**2, axis=0)  # generalised cross-validation
     every = np.arange(values.shape[1])
-    coefficients = solved[best, :, every].T
+    coefficients = np.stack(
+        [_solve(smoother.factors[b], c) for b, c in zip(best, right.T, strict=True)], 1
+    )
     noise = np.sqrt((residual / left)[best, every])
     smooth, slopes = smoother.basis @ coefficients, smoother.slopes @ coefficients
     spread = np.array([_spread(smoother, b) for b in best]) * noise
@@ -163,15 +168,13 @@ def _smooth(clock: np.ndarray, values: np.ndarray):
     return smooth, slopes, spread / np.where(size > 0, size, 1), noise
 
 
+def _solve(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return cho_solve_banded((factor, True), right, check_finite=False)
+
+
 def _can_smooth(clock: np.ndarray, noise: np.ndarray) -> bool:
     """Whether anything is noisy and there is a smoother for these times."""
     return bool(np.any(noise > CLEAN)) and bool(_smoother(clock.tobytes()).factors)
-
-
-def _apply(matrix: csr_array, stack: np.ndarray) -> np.ndarray:
-    """A sparse (time, coefficient) matrix on a stack (penalty, coefficient, variable)."""
-    flat = stack.transpose(1, 0, 2).reshape(stack.shape[1], -1)
-    return (matrix @ flat).reshape(-1, stack.shape[0], stack.shape[2]).transpose(1, 0, 2)
 
 
 def _spread(smoother: _Smoother, penalty: int) -> float:
@@ -194,7 +197,8 @@ def _probes(size: int) -> np.ndarray:
 def _smoother(clock_bytes: bytes) -> _Smoother:
     """The smoother of one grid; trajectories on a shared grid ask for it again and again."""
     clock = np.frombuffer(clock_bytes)
-    inner = clock[1:-1] if len(clock) <= DENSE_KNOTS else clock[2:-1:2]
+    every = 1 if len(clock) <= DENSE_KNOTS else max(2, len(clock) // MOST_KNOTS)
+    inner = clock[every:-1:every]
     ends = np.ones(DEGREE + 1)
     knots = np.concatenate([clock[0] * ends, inner, clock[-1] * ends])
     basis = csr_array(BSpline.design_matrix(clock, knots, DEGREE))
@@ -207,7 +211,7 @@ def _smoother(clock_bytes: bytes) -> _Smoother:
             factor = cholesky_banded(product + penalty * roughness, lower=True)
         except (np.linalg.LinAlgError, ValueError):  # the penalty drowns the records
             continue
-        fitted = basis @ cho_solve_banded((factor, True), basis.T @ probes)
+        fitted = basis @ _solve(factor, basis.T @ probes)
         freedom = np.sum(probes * (probes - fitted)) / PROBES
         if freedom > LEAST_LEFT * len(clock):
             factors.append(factor)
@@ -221,7 +225,8 @@ def _differentiation(knots: np.ndarray, times: int) -> tuple[csr_array, np.ndarr
     for _ in range(times):
         weights = degree / (knots[degree + 1 : -1] - knots[1 : -degree - 1])
         shape = (len(weights), len(weights) + 1)
-        step = diags_array([-weights, weights], offsets=[0, 1], shape=shape).tocsr()
+        below, above = (diags_array(weights, offsets=i, shape=shape) for i in (0, 1))
+        step = csr_array(above - below)
         matrix = step if matrix is None else step @ matrix
         knots, degree = knots[1:-1], degree - 1
     return csr_array(matrix), knots
@@ -235,7 +240,7 @@ def _roughness(knots: np.ndarray) -> csr_array:
     half = np.diff(breaks)[:, None] / 2
     points = (breaks[:-1, None] + half * (places + 1)).ravel()
     values = csr_array(BSpline.design_matrix(points, reduced, DEGREE - ROUGHNESS)) @ matrix
-    return values.T @ (diags_array((half * weights).ravel()) @ values)
+    return csr_array(values.T @ (diags_array((half * weights).ravel()) @ values))
 
 
 def _bands(matrix: csr_array) -> np.ndarray:

@@ -58,7 +58,8 @@ def _contents(path: Path, header: _Header, groups: dict[str, _Rows]) -> Contents
     for name, rows in groups.items():
         if len(rows.times) < 2:
             raise ValueError(
-                f"{path}: trajectory {name[:80]!r} has one record; two are the least, so leave it out."
+                f"{path}: trajectory {name[:80]!r} has one record, and two are the least: leave "
+                "it out."
             )
     lengths = [len(rows.times) for rows in groups.values()]
     check_size(path, padded_size(lengths, len(header.values)))
@@ -78,7 +79,7 @@ def _contents(path: Path, header: _Header, groups: dict[str, _Rows]) -> Contents
 def _header(path: Path, cells: Sequence[str]) -> _Header:
     """Names and units from the first line."""
     _check_separator(path, cells)
-    named = [_name_and_unit(cell) for cell in cells]
+    named = [name_and_unit(cell) for cell in cells]
     names = [name for name, _ in named]
     for name in ("trajectory", "time"):
         if name not in names:
@@ -88,7 +89,9 @@ def _header(path: Path, cells: Sequence[str]) -> _Header:
             )
     for name in names:
         if not name or names.count(name) > 1:
-            raise ValueError(f"{path}, line 1: the column {name[:80]!r} is there twice or nameless.")
+            raise ValueError(
+                f"{path}, line 1: the column {name[:80]!r} is there twice or nameless."
+            )
     of = {m[1]: i for i, name in enumerate(names) if (m := DERIVATIVE.fullmatch(name))}
     reserved = {names.index("trajectory"), names.index("time"), *of.values()}
     states = [i for i in range(len(names)) if i not in reserved]
@@ -113,7 +116,7 @@ def _check_separator(path: Path, cells: Sequence[str]) -> None:
         raise ValueError(f"{path} is no text, in spite of its name.")
 
 
-def _name_and_unit(cell: str) -> tuple[str, str]:
+def name_and_unit(cell: str) -> tuple[str, str]:
     """`q [m]` is q in m; `u[0]`, without a space, is a name."""
     found = WITH_UNIT.fullmatch(cell.strip())
     return (found[1], found[2].strip()) if found else (cell.strip(), "")
@@ -124,7 +127,9 @@ def _check_derivatives(path: Path, names: list[str], of: list[str]) -> None:
         raise ValueError(f"{path}, line 1: there is no variable beside trajectory and time.")
     for name in of:
         if name not in names:
-            raise ValueError(f"{path}, line 1: d({name[:80]})/dt is there, but no column of that name.")
+            raise ValueError(
+                f"{path}, line 1: d({name[:80]})/dt is there, but no column of that name."
+            )
     for name in names:
         if of and name not in of:
             raise ValueError(
@@ -156,17 +161,18 @@ def _lines(path: Path, header: _Header, reader) -> Iterator[tuple[int, str, floa
 
 def _wrong_cell(path: Path, line: int, header: _Header, row: Sequence[str]) -> ValueError:
     """The complaint about the first cell that is no finite number."""
-    for i in (header.time, *header.values):
-        try:
-            right = isfinite(float(row[i]))
-        except ValueError:
-            right = False
-        if not right:
-            break
+    i = next(i for i in (header.time, *header.values) if not _is_number(row[i]))
     cell = row[i].strip()
     hint = " (write decimals with a point)" if re.fullmatch(r"[-+]?\d+,\d+", cell) else ""
     what = f"{cell[:40]!r} is no finite number{hint}" if cell else "a value is missing"
     return ValueError(f"{path}, line {line}, column {header.columns[i].strip()[:80]!r}: {what}.")
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return isfinite(float(cell))
+    except ValueError:
+        return False
 
 
 def _groups(path: Path, header: _Header, lines) -> dict[str, _Rows]:

@@ -12,6 +12,16 @@ import numpy as np
 from ._contents import Contents, check_size
 
 DIMENSIONS = ("trajectory", "time", "variable")
+ORDER = {1: ("time",), 2: ("trajectory", "time"), 3: DIMENSIONS}
+WORDS = ("variable", "units")
+WHOLE = [set(DIMENSIONS)]
+ALLOWED = {
+    "state": WHOLE,
+    "derivative": WHOLE,
+    "time": [{"time"}, {"trajectory", "time"}],
+    "variable": [{"variable"}],
+    "units": [{"variable"}],
+}
 LONGEST_TEXT = 1_000_000
 
 
@@ -49,13 +59,15 @@ def _look(path: Path) -> None:
 
     with h5py.File(path, "r") as file:
         total = 0
-        for name in file:
+        for name in map(str, file):
             if not isinstance(file.get(name, getlink=True), h5py.HardLink):
-                raise _Refused(f"{path}: {name!a} is a link to elsewhere: store the data themselves.")
+                raise _Refused(
+                    f"{path}: {name!a} is a link to elsewhere: store the data themselves."
+                )
             item = file[name]
             if isinstance(item, h5py.Dataset):
                 _look_at(path, name, item)
-                total += max(item.size or 0, *map(int, item.chunks or (0,))) * item.dtype.itemsize
+                total += int(item.size or 0) * item.dtype.itemsize
         check_size(path, total)
 
 
@@ -84,37 +96,81 @@ def _look_at_words(path: Path, name: str, item) -> None:
 def _read(path: Path) -> Contents:
     import xarray
 
-    options: dict[str, Any] = {"decode_times": False, "phony_dims": "access"}
-    with xarray.open_dataset(path, engine="h5netcdf", cache=False, **options) as dataset:
-        dataset = _with_dimensions(path, dataset)
-        time, state = dataset["time"], dataset["state"]
+    options: dict[str, Any] = {"decode_times": False, "phony_dims": "access", "cache": False}
+    with xarray.open_dataset(path, engine="h5netcdf", **options) as dataset:
+        dataset = _checked(path, dataset)
+        state, time = dataset["state"], dataset["time"]
         derivative = dataset.get("derivative")
         return Contents(
             kind="HDF5" if path.suffix.lower() in (".h5", ".hdf5") else "NetCDF",
-            times=_numbers(path, time.transpose(*[d for d in DIMENSIONS if d in time.dims])),
+            times=_numbers(path, time.transpose(*(d for d in DIMENSIONS if d in time.dims))),
             states=_numbers(path, state.transpose(*DIMENSIONS)),
-            derivatives=None if derivative is None else _numbers(path, derivative),
-            names=_words(dataset["variable"].values) if "variable" in dataset.variables else (),
-            units=_units(dataset),
+            derivatives=None
+            if derivative is None
+            else _numbers(path, derivative.transpose(*DIMENSIONS)),
+            names=_words(dataset["variable"]) if "variable" in dataset.variables else (),
+            units=_units(path, dataset),
             time_unit=_text(time.attrs.get("units", "")),
         )
 
 
-def _with_dimensions(path: Path, dataset):
-    """The data set with our names for dimensions, which a plain HDF5 file does not have."""
+def _checked(path: Path, dataset):
+    """The data set, once its variables have the dimensions that they should have."""
     for name in ("state", "time"):
         if name not in dataset.variables:
             held = ", ".join(map(str, dataset.variables)) or "nothing"
             raise _Refused(f"{path} has no variable `{name}`; it holds {held[:200]!a}.")
-    dims = dataset["state"].dims
-    if len(dims) == 3 and all(str(d).startswith("phony_dim") for d in dims):
-        dataset = _named(dataset)
-    if set(dataset["state"].dims) != set(DIMENSIONS):
-        raise _Refused(
-            f"{path}: `state` must have the dimensions trajectory, time and variable, but has "
-            f"{', '.join(map(str, dataset['state'].dims))[:200]!a}."
-        )
-    for name, allowed in (("time", {"trajectory", "time"}), ("derivative", set(DIMENSIONS))):
-        if name in dataset.variables and not set(dataset[name].dims) <= allowed:
-            raise _Refused(f"{path}: the dimensions of `{name}` do not fit those of `state`.")
+    if any(str(d).startswith("phony_dim") for d in dataset["state"].dims):
+        dataset = _in_order(dataset)
+    for name, allowed in ALLOWED.items():
+        if name not in dataset.variables:
+            continue
+        dims = dataset[name].dims
+        if set(dims) not in allowed:
+            raise _Refused(
+                f"{path}: `{name}` must have {_dimensions(allowed)}, but has "
+                f"{', '.join(map(str, dims))[:200]!a}."
+            )
     return dataset
+
+
+def _dimensions(allowed: list[set[str]]) -> str:
+    each = (", ".join(d for d in DIMENSIONS if d in one) for one in allowed)
+    return f"the dimensions ({') or ('.join(each)})"
+
+
+def _in_order(dataset):
+    """A plain HDF5 file does not name its dimensions: they are taken in our order."""
+    import xarray
+
+    def named(name: str, variable):
+        dims = ("variable",) if name in WORDS else ORDER.get(variable.ndim, variable.dims)
+        return xarray.Variable(dims, variable.data, variable.attrs)
+
+    variables = {n: named(n, dataset[n].variable) for n in ALLOWED if n in dataset.variables}
+    return xarray.Dataset(variables)
+
+
+def _numbers(path: Path, variable) -> np.ndarray:
+    if variable.dtype.kind not in "fiu":
+        raise _Refused(f"{path}: `{variable.name}` must be real numbers.")
+    return np.asarray(variable.values, dtype=np.float64)
+
+
+def _units(path: Path, dataset) -> tuple[str, ...]:
+    """From a coordinate `units`, or from that attribute of `state`: one word, or one each."""
+    if "units" in dataset.variables:
+        return _words(dataset["units"])
+    given, size = dataset["state"].attrs.get("units", ()), dataset.sizes["variable"]
+    words = (_text(given),) * size if np.ndim(given) == 0 else tuple(map(_text, given))
+    if words and len(words) != size:
+        raise _Refused(f"{path}: `state` has {len(words)} units for {size} variables.")
+    return words
+
+
+def _words(variable) -> tuple[str, ...]:
+    return tuple(map(_text, variable.values.ravel()))
+
+
+def _text(word) -> str:
+    return word.decode() if isinstance(word, bytes) else str(word)

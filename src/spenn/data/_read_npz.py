@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+import zlib
 from math import prod
 from pathlib import Path
 
@@ -51,8 +52,6 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]
 
 def _array(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     """One array, if its header and its size agree."""
-    import zlib
-
     try:
         with archive.open(info) as file:
             content = file.read(info.file_size)
@@ -92,7 +91,7 @@ def _words(path: Path, name: str, array: np.ndarray) -> tuple[str, ...]:
     if array.dtype.kind not in "US" or array.ndim > 1:
         raise ValueError(f"{path}: {name} must be a list of words, but are {array.dtype}.")
     try:
-        return tuple(str(word) for word in np.atleast_1d(np.char.decode(array, "utf-8")
-            if array.dtype.kind == "S" else array))
+        words = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+        return tuple(map(str, np.atleast_1d(words)))
     except ValueError:
         raise ValueError(f"{path}: {name} are no text in UTF-8.") from None
