@@ -11,6 +11,7 @@ from ._trajectories import Trajectories
 ALWAYS_ALLOWED = 64 * 2**20
 LARGEST_GAIN = 100
 LONGEST_UNIT = 40
+LARGEST_NUMBER = 1e100  # the squares of larger ones are no floats
 
 
 class Contents(NamedTuple):
@@ -33,9 +34,13 @@ class Contents(NamedTuple):
                     f"the unit {unit[:LONGEST_UNIT]!r} is no plain word: use letters, digits and "
                     f"the like, {LONGEST_UNIT} at most."
                 )
-        return Trajectories(
+        data = Trajectories(
             self.times, self.states, self.derivatives, self.names, self.units, self.time_unit
         )
+        for name in ("times", "states", "derivatives"):
+            if np.nanmax(np.abs(getattr(data, name))) > LARGEST_NUMBER:
+                raise ValueError(f"{name} reach beyond {LARGEST_NUMBER:g}: choose other units.")
+        return data
 
 
 def check_size(path: Path, wanted: int) -> None:

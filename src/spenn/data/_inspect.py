@@ -36,7 +36,10 @@ def inspect(path: str | Path) -> Report:
     """Read a file and describe it; a file that cannot be used is a `ValueError`."""
     contents = contents_of(path)
     data = trajectories_of(path, contents)
-    estimates = _estimates(data)
+    try:
+        estimates = _estimates(data)
+    except ValueError as error:  # where derivatives are given, nobody has tried before
+        raise ValueError(f"{path}: {error}") from None
     noise = np.median([e.noise for e in estimates], axis=0)
     seen = [
         _format(path, contents, data),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._contents import Contents, check_size
+from ._heaps import heaps_are_sound
 
 DIMENSIONS = ("trajectory", "time", "variable")
 ORDER = {1: ("time",), 2: ("trajectory", "time"), 3: DIMENSIONS}
@@ -57,6 +58,8 @@ def _look(path: Path) -> None:
     """Refuse what points outside the file, holds objects, or declares more than it can hold."""
     import h5py
 
+    if not heaps_are_sound(path):
+        raise _Refused(f"{path} is damaged: its words cannot be found.")
     with h5py.File(path, "r") as file:
         total = 0
         for name in map(str, file):
