@@ -109,14 +109,11 @@ def read_physics(source: str | Path | Mapping[str, Any], names: Sequence[str]) -
         "entropy": words.entropy(),
         "poisson": words.canonical(),
     }
-    learned = words.learned(given)
+    given["learned"] = words.learned(given)
+    given["conserved"] = words.conserved()
+    given["entropy_of"] = words.entropy_of(given["poisson"], "entropy" in given["learned"])
     try:
-        return Physics(
-            **given,
-            learned=learned,
-            conserved=words.conserved(),
-            entropy_of=words.entropy_of(given["poisson"], "entropy" in learned),
-        )
+        return Physics(**given)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
 
