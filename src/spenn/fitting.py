@@ -2,23 +2,28 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .config import FitConfig
 from .data import Trajectories, concatenate
 from .epinet import INDICES
 from .forecast import evaluate
-from .generic import Coordinates, Deterministic
+from .generic import Blocks, Coordinates, Deterministic, Generic
 from .model import Model
+from .physics import Physics
 from .training import (
     NEAR,
+    NOTHING,
     PER_STATE,
     PILOT,
     RANGE,
+    Checkpoint,
     Judged,
-    Physics,
     Samples,
     correction,
     fit_base,
@@ -39,16 +44,26 @@ def fit(
     config: FitConfig = DEFAULT,
     physics: Physics = ALL_LEARNED,
     report: Report = lambda stage, steps, loss: None,
+    checkpoint: str | Path | None = None,
 ) -> Model:
     """Fit the base, then the epinets, with a prior scale found on held-out trajectories.
 
     **Arguments:** `train`, trajectories with derivatives; `seed`, which fixes the result; `config`
-    and `physics`, see there; `report(stage, steps, loss)`, called as training goes on.
+    and `physics`, see there; `report(stage, steps, loss)`, called as training goes on;
+    `checkpoint`, a folder that keeps what is reached: after an interruption of any kind the same
+    call goes on from there and ends with the same model, bit for bit. Remove the folder once the
+    model is saved.
 
     **Example:** `model = spenn.fit(train, seed=0)`
     """
-    base = fit_deterministic(train, seed, config, physics, report)
-    return add_uncertainty(base, train, seed, config, report)
+    base = fit_deterministic(train, seed, config, physics, report, checkpoint)
+    return add_uncertainty(base, train, seed, config, report, checkpoint)
+
+
+def choose(train: Trajectories) -> FitConfig:
+    """Sizes and lengths for trajectories that nothing else is known of."""
+    del train
+    return DEFAULT
 
 
 def fit_deterministic(
@@ -57,20 +72,28 @@ def fit_deterministic(
     config: FitConfig = DEFAULT,
     physics: Physics = ALL_LEARNED,
     report: Report = lambda stage, steps, loss: None,
+    checkpoint: str | Path | None = None,
 ) -> Model:
     """Stage one alone: the deterministic model (N-GENN)."""
     check(config, seed)
+    physics = physics.named(train.names)
     learning, _ = hold_out(train, config, seed)
     coordinates, samples = prepare(learning, config, physics)
+    key = jax.random.key(seed)
+
+    def start():
+        return physics.blocks(coordinates, len(train.names), config.width, config.depth, key=key)
+
     blocks = fit_base(
         samples,
         coordinates,
         physics,
         config,
-        key=jax.random.key(seed),
+        key=key,
         report=lambda steps, loss: report("base", steps, loss),
+        checkpoint=open_checkpoint(checkpoint, "base", start, train, seed, config),
     )
-    return Model(tuple(train.names), coordinates, Deterministic(blocks), config)
+    return Model.of(train, seed, coordinates, Deterministic(blocks), config)
 
 
 def add_uncertainty(
@@ -79,11 +102,13 @@ def add_uncertainty(
     seed: int = 0,
     config: FitConfig = DEFAULT,
     report: Report = lambda stage, steps, loss: None,
+    checkpoint: str | Path | None = None,
 ) -> Model:
     """Stage two alone: epinets on a deterministic model, which stays as it is."""
     check(config, seed)
     learning, validation = hold_out(train, config, seed)
     samples = make_samples(learning, base.coordinates, config, base.blocks.domain)
+    kept = open_checkpoint(checkpoint, "epinet", lambda: base.blocks, train, seed, config)
 
     def at(amplitude):
         method = fit_epinet(
@@ -93,13 +118,22 @@ def add_uncertainty(
             config,
             key=jax.random.fold_in(jax.random.key(seed), 1),
             report=lambda steps, loss: report("epinet", steps, loss),
+            checkpoint=kept,
         )
         return replace(base, method=method, config=config)
 
     if config.prior_scale is not None:
         return at(config.prior_scale)
 
-    factor = _judge(base, judges(learning, validation, base.blocks.domain.cells), seed)
+    judged = judges(learning, validation, base.blocks.domain.cells)
+    judge = cache(lambda: _judge(base, judged, seed))
+
+    def factor(model):
+        name = f"factor-{model.prior_scale!r}"
+        if (found := kept.get(name, np.zeros(()))) is None:
+            found = np.asarray(judge()(model), float)
+            kept.put(name, found)
+        return float(found)
 
     def limited(amplitude):
         return float(np.clip(amplitude, *RANGE))
@@ -113,32 +147,54 @@ def add_uncertainty(
     return model.with_prior_scale(limited(model.prior_scale * change))
 
 
-def _judge(base: Model, judged: Trajectories, seed: int) -> Callable[[Model], float]:
+def _judge(base: Model, data: Trajectories, seed: int) -> Callable[[Model], float]:
     """A function that says by which factor the amplitude of a model on this base is off."""
-    domain, size = base.blocks.domain, judged.states.shape[-1]
+    data = data.on_one_grid()
+    domain, size = base.blocks.domain, data.states.shape[-1]
     free = domain.free(size)
-    variables, truth = domain.variables(size)[free], judged.states[:, 1:, free]
+    variables, truth = domain.variables(size)[free], data.states[:, 1:, free]
+    known = np.isfinite(truth[..., 0])
 
     def forecast(model, samples):
         indices = model.draw(samples, seed)
-        every = evaluate(model.method, model.coordinates, judged, indices, require=False)
+        every = evaluate(model.method, model.coordinates, data, indices, require=False)
         return every.summary
 
     plain = forecast(base.base, 1).mean
 
     def factor(model):
         summary = forecast(model, VALIDATION_SAMPLES)
-        steady = np.isfinite(plain + summary.mean).all((1, 2))
+        steady = (np.isfinite(plain + summary.mean).all(2) | ~known).all(1)
         if not steady.any():
             raise ValueError(
                 "forecasts of all training trajectories leave the finite numbers: train for more "
                 "steps, or on more trajectories."
             )
         error, shift = plain - truth, summary.mean - plain
-        seen = Judged(error[steady], shift[steady], summary.std[steady], VALIDATION_SAMPLES)
-        return correction(seen, variables)
+        seen = known & steady[:, None]
+        judged = Judged(error[seen], shift[seen], summary.std[seen], VALIDATION_SAMPLES)
+        return correction(judged, variables)
 
     return factor
+
+
+def open_checkpoint(
+    folder: str | Path | None,
+    work: str,
+    start: Callable[[], Blocks],
+    train: Trajectories,
+    seed: int,
+    config: FitConfig,
+) -> Checkpoint:
+    """What a folder keeps of some training; all that the result depends on must be the same.
+
+    Functions that are known count by what they compute, from a state of the first blocks on.
+    """
+    if folder is None:
+        return NOTHING
+    blocks, state = start(), jnp.zeros(train.states.shape[-1])
+    program = jax.jit(lambda x: Generic(blocks).velocity(x)).lower(state).as_text()
+    return Checkpoint.of(Path(folder), work, program, vars(train), seed, repr(config))
 
 
 def judges(learning: Trajectories, validation: Trajectories, cells: int) -> Trajectories:
@@ -155,9 +211,7 @@ def prepare(
     learning: Trajectories, config: FitConfig, physics: Physics
 ) -> tuple[Coordinates, Samples]:
     """Scaled coordinates of some trajectories, and all their records in them."""
-    size = learning.states.shape[-1]
-    flat = (a.reshape(-1, size) for a in (learning.states, learning.derivatives))
-    coordinates = physics.domain.coordinates(*flat)
+    coordinates = physics.domain.coordinates(*learning.records())
     return coordinates, make_samples(learning, coordinates, config, physics.domain)
 
 

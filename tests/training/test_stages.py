@@ -8,8 +8,9 @@ import pytest
 from spenn.config import FitConfig
 from spenn.epinet import trainable
 from spenn.generic import Coordinates
+from spenn.physics import Physics
 from spenn.systems import OSCILLATOR
-from spenn.training import Physics, Samples, fit_base, fit_epinet
+from spenn.training import Samples, fit_base, fit_epinet
 from support import random_blocks
 
 CONFIG = FitConfig(

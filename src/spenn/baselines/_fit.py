@@ -1,5 +1,7 @@
 """Training of the baselines, by the optimiser and the loop of the base."""
 
+from pathlib import Path
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,11 +9,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..config import FitConfig
 from ..data import Trajectories
-from ..fitting import ALL_LEARNED, DEFAULT, Report, check, prepare
+from ..fitting import ALL_LEARNED, DEFAULT, Report, check, open_checkpoint, prepare
 from ..generic import is_learned
 from ..model import Model
+from ..physics import Physics
 from ..training import (
-    Physics,
     Samples,
     Schedule,
     base_loss,
@@ -33,12 +35,14 @@ def fit_ensemble(
     config: FitConfig = DEFAULT,
     physics: Physics = ALL_LEARNED,
     report: Report = lambda stage, steps, loss: None,
+    checkpoint: str | Path | None = None,
 ) -> Model:
     """A deep ensemble of `config.members` models, all trained at once.
 
     Each is the best of `config.races` starts. They are shared out over the devices that JAX sees.
     """
     check(config, seed)
+    physics = physics.named(train.names)
     members = config.members
     coordinates, samples = prepare(train, config, physics)
     start_key, data_key = jax.random.split(jax.random.fold_in(jax.random.key(seed), 2))
@@ -48,6 +52,7 @@ def fit_ensemble(
         key = jax.random.fold_in(start_key, number)
         return physics.blocks(coordinates, len(train.names), width, config.depth, key=key)
 
+    kept = open_checkpoint(checkpoint, "deep-ensemble", lambda: start(0), train, seed, config)
     starts = [start(number) for number in range(config.races * members)]
     weights, shared = separate(starts, is_learned)
     weights, masks = pad(weights)
@@ -64,9 +69,10 @@ def fit_ensemble(
         masks=stack(masks[:members]),
         key=data_key,
         report=lambda steps, loss: report("deep-ensemble", steps, loss),
+        checkpoint=kept,
     )
     method = DeepEnsemble(eqx.combine(stack(best), shared), members)
-    return Model(tuple(train.names), coordinates, method, config)
+    return Model.of(train, seed, coordinates, method, config)
 
 
 def fit_dropout(
@@ -75,9 +81,11 @@ def fit_dropout(
     config: FitConfig = DEFAULT,
     physics: Physics = ALL_LEARNED,
     report: Report = lambda stage, steps, loss: None,
+    checkpoint: str | Path | None = None,
 ) -> Model:
     """Monte Carlo dropout at the rate `config.dropout`: every state meets a mask of its own."""
     check(config, seed)
+    physics = physics.named(train.names)
     coordinates, samples = prepare(train, config, physics)
     start_key, data_key = jax.random.split(jax.random.fold_in(jax.random.key(seed), 3))
 
@@ -87,6 +95,7 @@ def fit_dropout(
         blocks = physics.blocks(coordinates, len(train.names), width, config.depth, key=key)
         return MCDropout(blocks, config.dropout)
 
+    kept = open_checkpoint(checkpoint, "mc-dropout", lambda: start(0).base, train, seed, config)
     weights, shared = separate(
         [start(number) for number in range(config.races)],
         lambda method: MCDropout(is_learned(method.base), method.rate),
@@ -99,8 +108,9 @@ def fit_dropout(
         Schedule.of_base(config, physics.domain),
         key=data_key,
         report=lambda steps, loss: report("mc-dropout", steps, loss),
+        checkpoint=kept,
     )
-    return Model(tuple(train.names), coordinates, eqx.combine(best, shared), config)
+    return Model.of(train, seed, coordinates, eqx.combine(best, shared), config)
 
 
 def dropout_loss(method: MCDropout, samples: Samples, key: PRNGKeyArray) -> Float[Array, ""]:

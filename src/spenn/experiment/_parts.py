@@ -6,8 +6,12 @@ same folder goes on from there.
 """
 
 import hashlib
+import io
 import json
 import shutil
+import warnings
+import zipfile
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -20,7 +24,7 @@ from ..model import Model
 from ..report import PageMethod
 from ._config import RunConfig
 
-FOLDER = ".parts"
+FOLDER, TRAINING = ".parts", "training"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,26 +57,49 @@ class Parts:
             with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
                 found = {key: arrays[key] for key in arrays.files}
             model = load(folder / "model.spenn")
-        except (OSError, ValueError, KeyError):
-            return None  # cut short while it was written: made again
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
+            return None  # cut short while it was written, or damaged: made again
         draws = found.pop("draws", None)
         return model, Part(entry, PageMethod(name=name, **found), draws)
 
+    def training(self, name: str) -> Path | None:
+        """Where the training of a part keeps what it has reached, until the part is finished."""
+        return None if self.folder is None else self.folder / TRAINING / name
+
     def put(self, name: str, model: Model, part: Part) -> None:
-        """Keep a part; its entry is written last, so where that is, all is."""
+        """Keep a part, in place of what its training kept; if it cannot be, the run goes on."""
         if self.folder is None:
             return
-        if not self._are_ours():
-            self.clear()
-            self.folder.mkdir()
-            write_atomically(self.folder / "fingerprint", self.fingerprint.encode())
-        folder = self.folder / name
+        try:
+            self._claim(self.folder)
+            self._write(self.folder / name, model, part)
+        except OSError as error:
+            warnings.warn(f"cannot keep {name} in {self.folder}: {error.strerror}.", stacklevel=2)
+            return
+        training = self.folder / TRAINING
+        shutil.rmtree(training / name, ignore_errors=True)
+        with suppress(OSError):  # others are still in it
+            training.rmdir()
+
+    def _claim(self, folder: Path) -> None:
+        """Throw parts of another configuration away; what training keeps knows whose it is."""
+        folder.mkdir(exist_ok=True)
+        if self._are_ours():
+            return
+        for path in folder.iterdir():
+            if path.is_dir() and path.name != TRAINING:
+                shutil.rmtree(path)
+        write_atomically(folder / "fingerprint", self.fingerprint.encode())
+
+    def _write(self, folder: Path, model: Model, part: Part) -> None:
+        """The entry is written last: where that is, all is."""
         folder.mkdir(exist_ok=True)
         arrays = {k: v for k, v in vars(part.shown).items() if isinstance(v, np.ndarray)}
         arrays |= {} if part.draws is None else {"draws": part.draws}
         model.save(folder / "model.spenn")
-        with (folder / "arrays.npz").open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
+        packed = io.BytesIO()
+        np.savez(packed, allow_pickle=False, **arrays)
+        write_atomically(folder / "arrays.npz", packed.getvalue())
         write_atomically(folder / "entry.json", json.dumps(part.entry).encode())
 
     def clear(self) -> None:

@@ -1,5 +1,7 @@
 """Two stages of training with SOAP."""
 
+from ._checkpoint import NOTHING as NOTHING
+from ._checkpoint import Checkpoint as Checkpoint
 from ._loop import CHUNK as CHUNK
 from ._loop import Samples as Samples
 from ._loop import advance as advance
@@ -19,7 +21,6 @@ from ._scale import Judged as Judged
 from ._scale import correction as correction
 from ._soap import scale_by_soap as scale_by_soap
 from ._soap import soap as soap
-from ._stages import Physics as Physics
 from ._stages import Schedule as Schedule
 from ._stages import attach_epinets as attach_epinets
 from ._stages import fit_base as fit_base

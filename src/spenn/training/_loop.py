@@ -11,6 +11,7 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
+from ._checkpoint import NOTHING, Checkpoint
 from ._soap import SoapState, scale_by_soap
 
 CHUNK = 100
@@ -103,25 +104,41 @@ def advance(
     key: PRNGKeyArray,
     report: Report,
     masks: PyTree | None = None,
+    checkpoint: Checkpoint = NOTHING,
+    name: str = "progress",
 ) -> tuple[Progress, Float[np.ndarray, " member"]]:
     """Run the optimiser up to step `until` of `total`; returns its state and recent mean losses.
 
     The rate rises over the first steps and falls to zero as a cosine at step `total`. Batches and
     indices are a function of the key and the step alone, so a run can be cut anywhere. Without
     samples the loss is given none. Weights where `masks`, a tree like the members', is zero stay as
-    they are.
+    they are. What the checkpoint has under its `name` is not done again.
     """
-    last = np.full(len(jax.tree.leaves(progress.trainable)[0]), np.nan)
+    number = jnp.result_type(float)
+    last = np.full(len(jax.tree.leaves(progress.trainable)[0]), np.nan, number)
+    if (found := checkpoint.get(name, (progress, last))) is not None:
+        before = int(progress.step)
+        progress, last = found
+        report(int(progress.step) - before, float(np.min(last)))
+    reached, kept = (progress, last), int(progress.step)
     # As arrays, so that another length or rate is not another compilation.
     schedule = (jnp.asarray(total, float), jnp.asarray(learning_rate, float))
-    while int(progress.step) < until:
-        steps = min(CHUNK, until - int(progress.step))
-        progress, losses = _chunk(
-            loss, progress, fixed, samples, steps, batch, *schedule, key, masks
-        )
-        last = np.mean(losses, 0)
-        report(steps, float(np.min(last)))
-    return progress, last
+    try:
+        while (step := int(reached[0].step)) < until:
+            steps = min(CHUNK, until - step)
+            ahead, losses = _chunk(
+                loss, reached[0], fixed, samples, steps, batch, *schedule, key, masks
+            )
+            # At once: whatever interrupts must not part weights from their losses.
+            reached = (ahead, np.asarray(np.mean(losses, 0), number))
+            if checkpoint.due:
+                checkpoint.put(name, reached)
+                kept = int(ahead.step)
+            report(steps, float(np.min(reached[1])))
+    finally:
+        if int(reached[0].step) > kept:
+            checkpoint.put(name, reached)
+    return reached
 
 
 @eqx.filter_jit
