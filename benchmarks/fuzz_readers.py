@@ -67,7 +67,7 @@ def flip_early_bits(content: bytearray, rng: random.Random) -> None:
 
 
 def truncate(content: bytearray, rng: random.Random) -> None:
-    del content[rng.randrange(1, len(content)) :]
+    del content[rng.randrange(len(content)) :]
 
 
 def remove(content: bytearray, rng: random.Random) -> None:

@@ -14,6 +14,10 @@ LONGEST_UNIT = 40
 LARGEST_NUMBER = 1e100  # the squares of larger ones are no floats
 
 
+class Refused(ValueError):
+    """One sentence for the user, in the midst of libraries that raise what they like."""
+
+
 class Contents(NamedTuple):
     """Arrays and words of one file, laid out as `Trajectories` takes them."""
 
@@ -34,9 +38,10 @@ class Contents(NamedTuple):
                     f"the unit {unit[:LONGEST_UNIT]!r} is no plain word: use letters, digits and "
                     f"the like, {LONGEST_UNIT} at most."
                 )
-        data = Trajectories(
-            self.times, self.states, self.derivatives, self.names, self.units, self.time_unit
-        )
+        with np.errstate(all="ignore"):  # what is not finite is refused
+            data = Trajectories(
+                self.times, self.states, self.derivatives, self.names, self.units, self.time_unit
+            )
         for name in ("times", "states", "derivatives"):
             if np.nanmax(np.abs(getattr(data, name))) > LARGEST_NUMBER:
                 raise ValueError(f"{name} reach beyond {LARGEST_NUMBER:g}: choose other units.")
@@ -47,7 +52,7 @@ def check_size(path: Path, wanted: int) -> None:
     """Refuse what would take far more memory than the file can fill: look before you allocate."""
     held = path.stat().st_size
     if wanted > max(ALWAYS_ALLOWED, LARGEST_GAIN * held):
-        raise ValueError(
+        raise Refused(
             f"{path} would take {wanted / 1e9:.2g} GB of memory, but is a file of {held} bytes: it "
             "is damaged, or its trajectories differ too much in length."
         )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ._contents import Contents
+from ._contents import Contents, Refused
 from ._trajectories import Trajectories
 
 SUFFIXES = {
@@ -44,6 +44,8 @@ def contents_of(path: str | Path) -> Contents:
     path = Path(path)
     try:
         return _reader(path, _beginning(path))(path)
+    except Refused as refused:
+        raise ValueError(str(refused)) from None
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}.") from None
     except MemoryError:

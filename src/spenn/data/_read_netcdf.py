@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._contents import Contents, check_size
+from ._contents import Contents, Refused, check_size
 from ._heaps import heaps_are_sound
 
 DIMENSIONS = ("trajectory", "time", "variable")
@@ -33,19 +33,13 @@ def read_netcdf(path: Path) -> Contents:
         try:
             _look(path)
             return _read(path)
-        except _Refused as refused:
-            raise ValueError(str(refused)) from None
-        except MemoryError:
+        except (Refused, MemoryError):
             raise
         # Libraries meet damage in many places, and say so in as many ways.
         except Exception as error:
             raise ValueError(
                 f"{path} is damaged, or not as HDF5 and NetCDF files should be: {_brief(error)}."
             ) from None
-
-
-class _Refused(Exception):
-    """One sentence for the user."""
 
 
 def _brief(error: Exception) -> str:
@@ -59,12 +53,12 @@ def _look(path: Path) -> None:
     import h5py
 
     if not heaps_are_sound(path):
-        raise _Refused(f"{path} is damaged: its words cannot be found.")
+        raise Refused(f"{path} is damaged: its words cannot be found.")
     with h5py.File(path, "r") as file:
         total = 0
         for name in map(str, file):
             if not isinstance(file.get(name, getlink=True), h5py.HardLink):
-                raise _Refused(
+                raise Refused(
                     f"{path}: {name!a} is a link to elsewhere: store the data themselves."
                 )
             item = file[name]
@@ -78,12 +72,12 @@ def _look_at(path: Path, name: str, item) -> None:
     import h5py
 
     if item.is_virtual or item.external:
-        raise _Refused(f"{path}: {name!a} is kept in another file: store the data themselves.")
+        raise Refused(f"{path}: {name!a} is kept in another file: store the data themselves.")
     check_size(path, int(np.prod(item.chunks or (0,), dtype=object)) * item.dtype.itemsize)
     if h5py.check_string_dtype(item.dtype) and item.dtype.hasobject:
         _look_at_words(path, name, item)
     elif item.dtype.kind not in "fiuSb":
-        raise _Refused(f"{path}: {name!a} must be numbers or words, but is {str(item.dtype)!a}.")
+        raise Refused(f"{path}: {name!a} must be numbers or words, but is {str(item.dtype)!a}.")
 
 
 def _look_at_words(path: Path, name: str, item) -> None:
@@ -93,7 +87,7 @@ def _look_at_words(path: Path, name: str, item) -> None:
     for where in np.ndindex(item.shape):
         length += len(item[where])
         if length > LONGEST_TEXT:
-            raise _Refused(f"{path}: the words in {name!a} are too long.")
+            raise Refused(f"{path}: the words in {name!a} are too long.")
 
 
 def _read(path: Path) -> Contents:
@@ -122,15 +116,15 @@ def _checked(path: Path, dataset):
     for name in ("state", "time"):
         if name not in dataset.variables:
             held = ", ".join(map(str, dataset.variables)) or "nothing"
-            raise _Refused(f"{path} has no variable `{name}`; it holds {held[:200]!a}.")
+            raise Refused(f"{path} has no variable `{name}`; it holds {held[:200]!a}.")
     if any(str(d).startswith("phony_dim") for d in dataset["state"].dims):
-        dataset = _in_order(dataset)
+        dataset = _in_order(path, dataset)
     for name, allowed in ALLOWED.items():
         if name not in dataset.variables:
             continue
         dims = dataset[name].dims
         if set(dims) not in allowed:
-            raise _Refused(
+            raise Refused(
                 f"{path}: `{name}` must have {_dimensions(allowed)}, but has "
                 f"{', '.join(map(str, dims))[:200]!a}."
             )
@@ -142,21 +136,28 @@ def _dimensions(allowed: list[set[str]]) -> str:
     return f"the dimensions ({') or ('.join(each)})"
 
 
-def _in_order(dataset):
+def _in_order(path: Path, dataset):
     """A plain HDF5 file does not name its dimensions: they are taken in our order."""
     import xarray
+
+    if dataset["state"].ndim != 3:
+        return dataset
 
     def named(name: str, variable):
         dims = ("variable",) if name in WORDS else ORDER.get(variable.ndim, variable.dims)
         return xarray.Variable(dims, variable.data, variable.attrs)
 
     variables = {n: named(n, dataset[n].variable) for n in ALLOWED if n in dataset.variables}
-    return xarray.Dataset(variables)
+    try:
+        return xarray.Dataset(variables)
+    except ValueError:
+        sizes = ", ".join(f"{name} {variable.shape}" for name, variable in variables.items())
+        raise Refused(f"{path}: arrays do not fit together, of shapes {sizes}.") from None
 
 
 def _numbers(path: Path, variable) -> np.ndarray:
     if variable.dtype.kind not in "fiu":
-        raise _Refused(f"{path}: `{variable.name}` must be real numbers.")
+        raise Refused(f"{path}: `{variable.name}` must be real numbers.")
     return np.asarray(variable.values, dtype=np.float64)
 
 
@@ -167,7 +168,7 @@ def _units(path: Path, dataset) -> tuple[str, ...]:
     given, size = dataset["state"].attrs.get("units", ()), dataset.sizes["variable"]
     words = (_text(given),) * size if np.ndim(given) == 0 else tuple(map(_text, given))
     if words and len(words) != size:
-        raise _Refused(f"{path}: `state` has {len(words)} units for {size} variables.")
+        raise Refused(f"{path}: `state` has {len(words)} units for {size} variables.")
     return words
 
 

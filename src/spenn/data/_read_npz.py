@@ -91,7 +91,10 @@ def _words(path: Path, name: str, array: np.ndarray) -> tuple[str, ...]:
     if array.dtype.kind not in "US" or array.ndim > 1:
         raise ValueError(f"{path}: {name} must be a list of words, but are {array.dtype}.")
     try:
-        words = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
-        return tuple(map(str, np.atleast_1d(words)))
+        if array.dtype.kind == "S":
+            array = np.char.decode(array, "utf-8")
+        else:  # four bytes for each character, which need not be one
+            array.tobytes().decode("utf-32-be" if array.dtype.str[0] == ">" else "utf-32-le")
     except ValueError:
-        raise ValueError(f"{path}: {name} are no text in UTF-8.") from None
+        raise ValueError(f"{path}: {name} are no valid text.") from None
+    return tuple(map(str, np.atleast_1d(array)))

@@ -93,6 +93,10 @@ def _netcdf(data: Trajectories, derivatives: bool) -> bytes:
 def _csv(data: Trajectories, derivatives: bool) -> bytes:
     buffer = io.StringIO()
     lines = csv.writer(buffer, lineterminator="\n")
+    if {"trajectory", "time"} & set(data.names):
+        raise ValueError(
+            "a variable cannot be called trajectory or time in CSV: choose .nc or .npz."
+        )
     columns = [_titled(n, u) for n, u in zip(data.names, data.units, strict=True)]
     rates = [f"d({name})/dt" for name in data.names] if derivatives else []
     lines.writerow(["trajectory", _titled("time", data.time_unit), *columns, *rates])
@@ -106,7 +110,7 @@ def _csv(data: Trajectories, derivatives: bool) -> bytes:
 
 def _titled(name: str, unit: str) -> str:
     title = f"{name} [{unit}]" if unit else name
-    if name_and_unit(title) != (name, unit) or name == "trajectory":
+    if name_and_unit(title) != (name, unit):
         raise ValueError(
             f"the column {title!r} would not be read back from CSV: choose .nc or .npz."
         )
