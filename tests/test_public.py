@@ -14,7 +14,10 @@ PUBLIC = {
     "fit": inspect.isfunction,
     "fit_deterministic": inspect.isfunction,
     "load": inspect.isfunction,
+    "read": inspect.isfunction,
+    "read_physics": inspect.isfunction,
     "simulate": inspect.isfunction,
+    "write": inspect.isfunction,
 }
 
 

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .config import FitConfig as FitConfig
     from .data import Trajectories as Trajectories
+    from .data import read as read
+    from .data import write as write
+    from .declared import read_physics as read_physics
     from .files import load as load
     from .fitting import add_uncertainty as add_uncertainty
     from .fitting import fit as fit
     from .fitting import fit_deterministic as fit_deterministic
     from .model import Forecast as Forecast
     from .model import Model as Model
+    from .physics import Physics as Physics
     from .systems import simulate as simulate
-    from .training import Physics as Physics
 
 try:
     __version__ = version("spenn")
@@ -26,13 +29,16 @@ _PUBLIC = {
     "FitConfig": ".config",
     "Forecast": ".model",
     "Model": ".model",
-    "Physics": ".training",
+    "Physics": ".physics",
     "Trajectories": ".data",
     "add_uncertainty": ".fitting",
     "fit": ".fitting",
     "fit_deterministic": ".fitting",
     "load": ".files",
+    "read": ".data",
+    "read_physics": ".declared",
     "simulate": ".systems",
+    "write": ".data",
 }
 __all__ = [
     "FitConfig",
@@ -44,7 +50,10 @@ __all__ = [
     "fit",
     "fit_deterministic",
     "load",
+    "read",
+    "read_physics",
     "simulate",
+    "write",
 ]
 
 
