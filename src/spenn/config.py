@@ -1,8 +1,14 @@
 """Configuration: frozen dataclasses, written beside every result."""
 
-from dataclasses import dataclass
+import tomllib
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
 
 MOST_LAYERS, MOST_UNITS, MOST_PRIORS = 50, 100_000, 300
+
+TABLES = ("fit", "physics")
+LARGEST_FILE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -55,14 +61,57 @@ class FitConfig:
     dropout_width: int = 30
 
     def __post_init__(self):
-        """Refuse networks that are out of all proportion: just laying them out would take hours."""
+        """Refuse networks of nothing, and such that just laying them out would take hours."""
         units = (self.width, self.epinet_width, self.prior_width, self.dropout_width)
-        if max(*units, *self.member_widths, self.members) > MOST_UNITS:
-            raise ValueError(f"networks have at most {MOST_UNITS} units in a layer, or members.")
-        if self.depth > MOST_LAYERS:
-            raise ValueError(f"networks have at most {MOST_LAYERS} layers; depth is {self.depth}.")
-        if self.dimension * self.epinet_depth > MOST_PRIORS:
+        for width in (*units, *self.member_widths):
+            if not 1 <= width <= MOST_UNITS:
+                raise ValueError(f"a layer has from 1 to {MOST_UNITS} units, not {width}.")
+        if self.members > MOST_UNITS:
+            raise ValueError(f"an ensemble has at most {MOST_UNITS} members, not {self.members}.")
+        for depth in (self.depth, self.epinet_depth):
+            if not 1 <= depth <= MOST_LAYERS:
+                raise ValueError(f"a network has from 1 to {MOST_LAYERS} layers, not {depth}.")
+        if not 1 <= self.dimension <= MOST_PRIORS / self.epinet_depth:
             raise ValueError(
-                f"the dimension of the index times epinet_depth is at most {MOST_PRIORS}; "
+                f"the dimension of the index, times epinet_depth, lies from 1 to {MOST_PRIORS}; "
                 f"it is {self.dimension} x {self.epinet_depth}."
             )
+
+
+def read_tables(path: Path) -> dict[str, dict]:
+    """The tables `[fit]` and `[physics]` of a TOML file, either of which may be missing."""
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise ValueError(f"{path} is too large for a configuration.")
+        tables = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML file: {error}.") from None
+    for name, table in tables.items():
+        if name not in TABLES or not isinstance(table, dict):
+            raise ValueError(f"{path} has {name!r}, but the tables are [fit] and [physics].")
+    return {name: tables.get(name, {}) for name in TABLES}
+
+
+def with_table(base: FitConfig, table: dict, path: Path) -> FitConfig:
+    """A configuration with the values of a table `[fit]` in place of some of its own."""
+    return replace(base, **{key: _checked(path, key, value) for key, value in table.items()})
+
+
+def _checked(path: Path, key: str, value):
+    """A value of the kind that the field has."""
+    known = {field.name: field.default for field in fields(FitConfig)}
+    if key not in known:
+        near = get_close_matches(key, known, 1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ValueError(f"{path}: [fit] has no {key!r}{hint}; the fields are those of FitConfig.")
+    default = known[key]
+    if isinstance(default, tuple):
+        value = tuple(value) if isinstance(value, list) else value
+    elif isinstance(default, float) or default is None:
+        value = float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        default = 0.0
+    if type(value) is not type(default) or (not isinstance(value, str | tuple) and value < 0):
+        raise ValueError(f"{path}: {key} in [fit] cannot be {value!r}.")
+    return value

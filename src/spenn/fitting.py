@@ -157,7 +157,7 @@ def _judge(base: Model, data: Trajectories, seed: int) -> Callable[[Model], floa
 
     def forecast(model, samples):
         indices = model.draw(samples, seed)
-        every = evaluate(model.method, model.coordinates, data, indices, require=False)
+        every = evaluate(model.method, model.coordinates, data, indices, required=0)
         return every.summary
 
     plain = forecast(base.base, 1).mean

@@ -123,6 +123,26 @@ class Model:
     time_unit: str = ""
     provenance: Provenance = Provenance()
 
+    @classmethod
+    def of(
+        cls,
+        train: Trajectories,
+        seed: int,
+        coordinates: Coordinates,
+        method: AbstractMethod,
+        config: FitConfig,
+    ) -> "Model":
+        """A model that was fitted to some trajectories."""
+        return cls(
+            tuple(train.names),
+            coordinates,
+            method,
+            config,
+            units=tuple(train.units),
+            time_unit=train.time_unit,
+            provenance=Provenance(seed, trajectories=train.digests),
+        )
+
     @property
     def blocks(self) -> Blocks:
         """The blocks of the base; those of all members, for an ensemble."""

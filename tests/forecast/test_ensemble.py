@@ -140,7 +140,7 @@ class TestDivergence:
         assert np.all(np.isfinite(result.states))
 
     def test_what_is_not_required_has_no_summary(self):
-        result = evaluate(Growing(), self.units, self.data, self.indices[1:2], require=False)
+        result = evaluate(Growing(), self.units, self.data, self.indices[1:2], required=0)
         assert len(result.diverged) == 3
         assert np.all(np.isnan(result.summary.mean)) and np.all(np.isnan(result.summary.crps))
 

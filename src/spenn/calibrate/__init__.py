@@ -3,6 +3,7 @@
 from ._conformal import Conformal as Conformal
 from ._conformal import conformal_rank as conformal_rank
 from ._conformal import coverage_range as coverage_range
+from ._conformal import fewest as fewest
 from ._conformal import normalised_score as normalised_score
 from ._coverage import Coverage as Coverage
 from ._coverage import calibrated_coverage as calibrated_coverage

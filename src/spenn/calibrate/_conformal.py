@@ -36,6 +36,12 @@ def conformal_rank(n: int, level: Level) -> int:
     return max(ceil((n + 1) * _exact(level, "level")), 1)
 
 
+def fewest(level: Level) -> int:
+    """How many calibration trajectories a finite interval of this level takes."""
+    exact = _exact(level, "level")
+    return ceil(exact / (1 - exact))
+
+
 def coverage_range(n: int, level: Level, probability: Level = 0.9) -> tuple[float, float]:
     """Central range of the coverage that *one* calibration set of n trajectories gives.
 

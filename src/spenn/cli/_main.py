@@ -5,14 +5,14 @@ JAX is imported inside the commands, so that `--help` answers at once.
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from . import _data
+from . import _data, _model
+from ._session import Session, use_all_cores, working_in
 
 INTERRUPTED = 130
 
@@ -24,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+_model.register(app)
 _data.register(app)
 
 
@@ -96,18 +97,15 @@ def reproduce(
 
 
 def _run(config, out: Path) -> None:
-    with _folder(out):
-        _compile_once()
-        from ..experiment._run import run as run_experiment
-        from ..experiment._write import write
-        from ..report import Progress, print_tables
+    from ..experiment._run import run as run_experiment
+    from ..experiment._write import write
+    from ..report import print_tables
 
-        console = _console()
-        with Progress(console) as progress:
-            outcome = run_experiment(config, progress, out)
+    with working_in(out), Session() as session:
+        outcome = run_experiment(config, session.progress, out)
         write(outcome, config, out)
-    print_tables(outcome.results, console)
-    console.print(f"Open {out / 'report.html'}; numbers, models and figures are beside it.")
+    print_tables(outcome.results, session.console)
+    session.say(f"Open {out / 'report.html'}; numbers, models and figures are beside it.")
 
 
 @app.command(
@@ -130,68 +128,24 @@ def inverse(
     """Infer unknown constants of an equation from noisy measurements, with intervals."""
     from ..inverse._run import METHODS, InverseRun, run_inverse
     from ..inverse._write import write
-    from ..report import Progress, print_inverse
+    from ..report import print_inverse
 
     methods = METHODS if method == "all" else (method,)
     file = None if data is None else str(data)
     config = InverseRun(problem, methods, file, samples, chains, warm_up, draws, seed)
     out = Path("runs") / problem if out is None else out
     if "hmc" in methods:
-        _use_all_cores()
-    with _folder(out):
-        _compile_once()
-        console = _console()
-        with Progress(console) as progress:
-            view = run_inverse(config, progress)
+        use_all_cores()
+    with working_in(out), Session() as session:
+        view = run_inverse(config, session.progress)
         write(view, config, out)
-    print_inverse(view.results, console)
-    console.print(f"Open {out / 'report.html'}; numbers, samples and figures are beside it.")
-
-
-@contextmanager
-def _folder(out: Path) -> Iterator[None]:
-    """A folder that can be written to; one that did not exist goes again if the work fails."""
-    from ..folders import prepare
-
-    existed = out.exists()
-    prepare(out)
-    try:
-        yield
-    except BaseException:
-        if not existed:
-            with suppress(OSError):  # a folder that something was put into meanwhile stays
-                out.rmdir()
-        raise
-
-
-def _console():
-    from rich.console import Console
-
-    console = Console()
-    return console if console.is_terminal else Console(width=110)
-
-
-def _use_all_cores() -> None:
-    """One device of JAX per core, so that chains run beside each other; before its first use."""
-    from ..machine import cores
-
-    flag, flags = "--xla_force_host_platform_device_count", os.environ.get("XLA_FLAGS", "")
-    if flag not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {flag}={cores()}".strip()
-
-
-def _compile_once() -> None:
-    """Keep compiled programs between runs, where the user has not said otherwise."""
-    import jax
-
-    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
-        home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-        jax.config.update("jax_compilation_cache_dir", str(home / "spenn" / "jax"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    print_inverse(view.results, session.console)
+    session.say(f"Open {out / 'report.html'}; numbers, samples and figures are beside it.")
 
 
 def main() -> None:
     """Entry point: bad input ends with one sentence and exit code 2."""
+    warnings.formatwarning = lambda message, *_, **__: f"spenn: {message}\n"
     try:
         # Some versions of typer raise on Ctrl-C, others return the exit code.
         if app(standalone_mode=False) == INTERRUPTED:
@@ -199,7 +153,7 @@ def main() -> None:
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        kept = "finished methods are kept, the same command goes on from there."
+        kept = "what was reached is kept, the same command goes on from there."
         sentence = "nothing was written." if sys.argv[1:2] == ["inverse"] else kept
         print(f"spenn: interrupted; {sentence}", file=sys.stderr, flush=True)
         # An orderly exit can crash in the middle of a compilation; there is nothing to put away.

@@ -202,8 +202,8 @@ def check_names(names: Sequence[str]) -> None:
 
 def _lengths(states: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """Records of each trajectory; what comes after them is missing whole."""
-    there = ~np.isnan(states).all(-1)
-    lengths = np.where(there.any(1), states.shape[1] - np.argmax(there[:, ::-1], 1), 0)
+    there = np.any(~np.isnan(states), axis=-1)
+    lengths = np.where(np.any(there, axis=1), there.shape[1] - np.argmax(there[:, ::-1], 1), 0)
     if (lengths < 2).any():
         short = int(np.argmax(lengths < 2))
         raise ValueError(f"trajectory {short} has fewer than two records: leave it out.")

@@ -1,4 +1,7 @@
-"""From evaluations to the numbers of `results.json`."""
+"""From evaluations to the numbers of `results.json`.
+
+A truth of NaN, after the end of a shorter trajectory, counts nowhere.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,14 +31,15 @@ def accuracy(layout: Layout, mean: np.ndarray, truth: np.ndarray) -> dict:
             }
             for i, name in enumerate(layout.names)
         },
-        "mae": by_name(layout.names, layout.mean(np.abs(mean - truth).mean((0, 1)))),
+        "mae": by_name(layout.names, layout.mean(np.nanmean(np.abs(mean - truth), (0, 1)))),
     }
 
 
 def _relative_errors(mean, truth):
     """One number per trajectory, over all times and entries of one variable."""
-    flat = (a.reshape(len(a), -1, 1) for a in (mean, truth))
-    return np.array([relative_l2_error(m, t)[0] for m, t in zip(*flat, strict=True)])
+    known = np.isfinite(truth)
+    pairs = zip(mean, truth, known, strict=True)
+    return np.array([relative_l2_error(m[k][:, None], t[k][:, None])[0] for m, t, k in pairs])
 
 
 def uncertainty(layout: Layout, test: Summary, truth: np.ndarray, conformal: Conformal) -> dict:
@@ -76,7 +80,8 @@ def uncertainty(layout: Layout, test: Summary, truth: np.ndarray, conformal: Con
 
 def _correlations(layout: Layout, error, spread):
     pairs = zip(layout.split(error), layout.split(spread), strict=True)
-    return [rank_correlation(*(jnp.asarray(a.reshape(-1, 1)) for a in pair))[0] for pair in pairs]
+    known = ((e[np.isfinite(e)], s[np.isfinite(e)]) for e, s in pairs)
+    return [rank_correlation(*(jnp.asarray(a[:, None]) for a in pair))[0] for pair in known]
 
 
 def laws(summary: Summary, diverged: Sequence[Diverged]) -> dict:
@@ -86,18 +91,19 @@ def laws(summary: Summary, diverged: Sequence[Diverged]) -> dict:
     not observable, and rates per unit of the model's time, in which motion is of order one.
     """
     audit = summary.audit
-    energy = float(audit.energy_high.max() - audit.energy_low.min())
-    entropy = float(audit.entropy_high.max() - audit.entropy_low.min())
+    # Trajectories whose samples are all lost are counted among the diverged, and nowhere else.
+    energy = float(np.nanmax(audit.energy_high) - np.nanmin(audit.energy_low))
+    entropy = float(np.nanmax(audit.entropy_high) - np.nanmin(audit.entropy_low))
     return {
-        "max_energy_rate": number(audit.energy_rate.max() / energy),
-        "max_energy_drift": number(audit.energy_drift.max() / energy),
-        "min_entropy_rate": number(audit.entropy_rate.min() / entropy),
-        "min_entropy_step": number(audit.entropy_step.min() / entropy),
+        "max_energy_rate": number(np.nanmax(audit.energy_rate) / energy),
+        "max_energy_drift": number(np.nanmax(audit.energy_drift) / energy),
+        "min_entropy_rate": number(np.nanmin(audit.entropy_rate) / entropy),
+        "min_entropy_step": number(np.nanmin(audit.entropy_step) / entropy),
         "diverged": len(diverged),
     }
 
 
 def spread_ratio(layout: Layout, outside: Summary, inside: Summary) -> Mapping[str, float | None]:
     """Mean spread out of distribution over mean spread in it."""
-    spreads = (layout.mean(s.std.mean((0, 1))) for s in (outside, inside))
+    spreads = (layout.mean(np.nanmean(s.std, (0, 1))) for s in (outside, inside))
     return by_name(layout.names, np.divide(*spreads))

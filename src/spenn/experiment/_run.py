@@ -15,28 +15,28 @@ from ..forecast import evaluate
 from ..generic import Coordinates, Deterministic
 from ..machine import Clock, environment
 from ..model import Calibration, Model
-from ..report import PageView, RunView
+from ..physics import Physics
 from ..systems import SYSTEMS, System
-from ..training import Physics
 from . import _results as results
 from ._config import RunConfig
 from ._data import RunData, make_data
 from ._layout import Layout
 from ._parts import Part, Parts
 from ._rehearsal import Rehearsal
-from ._views import page_view, run_view, show
+from ._scene import Scene
+from ._views import show
 
 Report = Callable[[str, int, int, float], None]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that a run leaves behind; the models are those of its methods."""
+    """All that a run leaves behind; models and parts are those of its methods."""
 
     results: dict
     models: dict[str, Model]
-    view: RunView
-    page: PageView
+    scene: Scene
+    parts: dict[str, Part]
 
 
 def run(
@@ -44,7 +44,7 @@ def run(
     report: Report = lambda stage, done, total, loss: None,
     out: Path | None = None,
 ) -> Outcome:
-    """Run one system from data to scores; parts finished before in the folder are not redone."""
+    """Run one system from data to scores; what was done before in the folder is not redone."""
     clock, kept = Clock(), Parts(out, config)
     system = SYSTEMS[config.system]
     with clock.stage("data"):
@@ -54,27 +54,25 @@ def run(
 
     def finish(name, make):
         found = kept.get(name)
-        models[name], parts[name] = found or make()
+        models[name], parts[name] = found or make(kept.training(name))
         if found is None:
             kept.put(name, models[name], parts[name])
 
-    finish("base", lambda: _deterministic(layout, data, config, clock, report))
+    finish("base", lambda folder: _deterministic(layout, data, config, clock, report, folder))
     floor = _floor(system, layout, data)
     for method in config.methods:
         finish(
             method,
-            lambda method=method: _probabilistic(
-                method, models["base"], parts["base"], layout, data, config, clock, report
+            lambda folder, method=method: _probabilistic(
+                method, models["base"], parts["base"], layout, data, config, clock, report, folder
             ),
         )
     entries = {name: part.entry for name, part in parts.items()}
     document = _document(system, config, data, floor, entries)
-    return Outcome(
-        document,
-        models,
-        run_view(system, layout, data, floor, parts),
-        page_view(system, layout, data, document, parts),
+    scene = Scene.of(
+        system.title, system.labels, system.time_label, layout, data.test, len(data.calibration)
     )
+    return Outcome(document, models, scene, parts)
 
 
 def _floor(system: System, layout: Layout, data: RunData) -> dict:
@@ -87,7 +85,9 @@ def _floor(system: System, layout: Layout, data: RunData) -> dict:
     return scores
 
 
-def _deterministic(layout: Layout, data: RunData, config, clock: Clock, report: Report):
+def _deterministic(
+    layout: Layout, data: RunData, config, clock: Clock, report: Report, folder: Path | None
+):
     """The base alone, trained while the rest is compiled."""
     rehearsal = Rehearsal(config, data)
 
@@ -98,7 +98,7 @@ def _deterministic(layout: Layout, data: RunData, config, clock: Clock, report: 
 
     physics = Physics(domain=SYSTEMS[config.system].domain())
     with clock.stage("train_base"):
-        base = fit_deterministic(data.train, config.seed, config.fit, physics, base_report)
+        base = fit_deterministic(data.train, config.seed, config.fit, physics, base_report, folder)
     rehearsal.wait()
     with clock.stage("forecast_base"):
         evaluation = evaluate(base.method, base.coordinates, data.test, base.draw(1))
@@ -112,7 +112,7 @@ def _deterministic(layout: Layout, data: RunData, config, clock: Clock, report: 
             "forecast": clock.seconds["forecast_base"],
         },
     }
-    return base, Part(entry, *show("base", layout, data, evaluation, summary))
+    return base, Part(entry, *show("base", layout, data.test, evaluation, summary))
 
 
 def _probabilistic(
@@ -124,11 +124,12 @@ def _probabilistic(
     config: RunConfig,
     clock: Clock,
     report: Report,
+    folder: Path | None,
 ):
     """Train one method, forecast with it, calibrate and score it."""
     compiled, stages = clock.compile, (f"train {method}", f"forecast {method}")
     with clock.stage(stages[0]):
-        model = _train(method, base, data, config, report)
+        model = _train(method, base, data, config, report, folder)
     samples = model.method.members if isinstance(model.method, DeepEnsemble) else config.samples
     everything = data.forecast
     with clock.stage(stages[1]):
@@ -138,6 +139,7 @@ def _probabilistic(
             everything,
             model.draw(samples, config.seed),
             keep=len(data.calibration),
+            required=len(data.calibration) + len(data.test),
             report=lambda done: report(f"forecast {method}", done, len(everything), np.nan),
         )
         calibration, test, outside = data.parts(evaluation.summary)
@@ -158,10 +160,17 @@ def _probabilistic(
         "seconds": _seconds(model, base_part, clock, *stages, clock.compile - compiled),
     }
     model = replace(model, calibration=Calibration(data.test.times, conformal))
-    return model, Part(entry, *show(method, layout, data, evaluation, test, conformal))
+    return model, Part(entry, *show(method, layout, data.test, evaluation, test, conformal))
 
 
-def _train(method: str, base: Model, data: RunData, config: RunConfig, report: Report) -> Model:
+def _train(
+    method: str,
+    base: Model,
+    data: RunData,
+    config: RunConfig,
+    report: Report,
+    folder: Path | None,
+) -> Model:
     """One trained model, by the name of its method."""
     fit, physics = config.fit, Physics(domain=SYSTEMS[config.system].domain())
     baselines = {
@@ -171,7 +180,12 @@ def _train(method: str, base: Model, data: RunData, config: RunConfig, report: R
     if method in baselines:
         train, total = baselines[method]
         return train(
-            data.train, config.seed, fit, physics, lambda _, n, loss: report(method, n, total, loss)
+            data.train,
+            config.seed,
+            fit,
+            physics,
+            lambda _, n, loss: report(method, n, total, loss),
+            folder,
         )
     fit = replace(fit, index=method.removeprefix("spenn-"))
     return add_uncertainty(
@@ -180,6 +194,7 @@ def _train(method: str, base: Model, data: RunData, config: RunConfig, report: R
         config.seed,
         fit,
         report=lambda stage, steps, loss: report(method, steps, fit.epinet_steps, loss),
+        checkpoint=folder,
     )
 
 

@@ -4,54 +4,48 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..data import Trajectories
 from ..forecast import LEVELS, Evaluation, Summary
 from ..report import FieldView, MethodView, PageMethod, PageView, RunView
-from ..systems import System
-from ._data import RunData
 from ._layout import Layout
 from ._parts import Part
+from ._scene import Scene, shown_trajectories
 
 WIDE = LEVELS.index(0.95)
-FEW, FEW_FIELDS = 12, 4  # trajectories on the page
 SHOWN_DRAWS = 12
 
 
-def run_view(
-    system: System, layout: Layout, data: RunData, floor: dict, parts: dict[str, Part]
-) -> RunView:
+def run_view(scene: Scene, results: dict, parts: dict[str, Part]) -> RunView:
     """What the figures show: the first test trajectory, and all scores."""
-    truth = data.test.states[0][:, layout.free]
+    layout, truth = scene.layout, scene.truth[0]
     return RunView(
-        title=system.title,
-        names=system.names,
-        labels=system.labels,
-        times=data.test.times,
+        title=scene.title,
+        names=layout.names,
+        labels=scene.labels,
+        times=scene.times,
         truth=truth[:, layout.shown],
-        calibration_trajectories=len(data.calibration),
-        floor_rl2e=np.array([floor["rl2e"][n] for n in system.names]),
+        calibration_trajectories=scene.calibration_trajectories,
+        floor_rl2e=np.array([results["floor"]["rl2e"][n] for n in layout.names], float),
         methods=tuple(_method_view(layout, part) for part in parts.values()),
-        time_label=system.time_label,
+        time_label=scene.time_label,
         field_truth=layout.split(truth) if layout.extended else None,
     )
 
 
-def page_view(
-    system: System, layout: Layout, data: RunData, results: dict, parts: dict[str, Part]
-) -> PageView:
+def page_view(scene: Scene, results: dict, parts: dict[str, Part]) -> PageView:
     """What `report.html` shows: several test trajectories, entry by entry."""
-    methods = tuple(part.shown for part in parts.values())
-    count = len(methods[0].mean)
+    layout = scene.layout
     places = None if layout.places is None else tuple(layout.split(layout.places))
     return PageView(
         results=results,
-        title=system.title,
-        labels=system.labels,
-        time_label=system.time_label,
-        times=data.test.times,
+        title=scene.title,
+        labels=scene.labels,
+        time_label=scene.time_label,
+        times=scene.times,
         levels=LEVELS,
-        starts=tuple(int(np.argmax(layout.variables == i)) for i in range(len(system.names))),
-        truth=data.test.states[:count, :, layout.free],
-        methods=methods,
+        starts=tuple(int(np.argmax(layout.variables == i)) for i in range(len(layout.names))),
+        truth=scene.truth,
+        methods=tuple(part.shown for part in parts.values()),
         places=places,
         place_label="place x / l",
     )
@@ -97,15 +91,20 @@ def _half_width(reach, std):
 
 
 def show(
-    name: str, layout: Layout, data: RunData, evaluation: Evaluation, test: Summary, conformal=None
+    name: str,
+    layout: Layout,
+    data: Trajectories,
+    evaluation: Evaluation,
+    test: Summary,
+    conformal=None,
 ) -> tuple[PageMethod, np.ndarray | None]:
     """Forecasts of the first few test trajectories, from t = 0 on, and draws of the first one.
 
     `evaluation` holds the samples of that one, `test` the summaries of all.
     """
-    count = min(FEW_FIELDS if layout.extended else FEW, len(data.test))
+    count = shown_trajectories(layout, data)
     mean, std = test.mean[:count], test.std[:count]
-    initial = data.test.states[:count, :1, layout.free].astype(mean.dtype)
+    initial = data.states[:count, :1, layout.free].astype(mean.dtype)
     laws, finite = evaluation.laws, np.isfinite(evaluation.states).all((1, 2))
     energy_range = float(test.audit.energy_high.max() - test.audit.energy_low.min())
     shown = PageMethod(
@@ -113,7 +112,7 @@ def show(
         mean=np.concatenate([initial, mean], 1),
         energy_rate=np.quantile(laws.energy_rate[finite], (0.025, 0.5, 0.975), 0) / energy_range,
         entropy_rate_min=laws.entropy_rate[finite]
-        .reshape(finite.sum(), len(data.test.times), -1)
+        .reshape(finite.sum(), len(data.times), -1)
         .min((0, 2)),
     )
     if conformal is None:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from ..folders import to_toml, together, write_json
 from ..report import draw_figures, write_comparison, write_page
+from ._archive import read_archive, write_archive
 from ._config import RunConfig
 from ._parts import Parts
 from ._run import Outcome
+from ._views import page_view, run_view
 
 
 def write(outcome: Outcome, config: RunConfig, out: Path) -> None:
@@ -18,8 +20,7 @@ def write(outcome: Outcome, config: RunConfig, out: Path) -> None:
     `model.spenn` is that of the first method; the others are beside it under their own names.
     """
     with together(out) as made:
-        draw_figures(outcome.view, made / "figures")
-        write_page(outcome.page, made / "report.html")
+        _show(outcome, made)
         names = {m: f"model-{m}.spenn" for m in config.methods}
         names[config.methods[0]] = "model.spenn"
         for method, name in names.items():
@@ -27,6 +28,28 @@ def write(outcome: Outcome, config: RunConfig, out: Path) -> None:
         (made / "config.toml").write_text(to_toml(asdict(config)))
         write_json(outcome.results, made / "results.json")
     Parts(out, config).clear()
+
+
+def write_evaluation(outcome: Outcome, out: Path) -> None:
+    """Write results, page and figures of a model on data."""
+    with together(out) as made:
+        _show(outcome, made)
+        write_json(outcome.results, made / "results.json")
+
+
+def rewrite_report(folder: Path) -> None:
+    """Make page and figures of a folder anew."""
+    results, scene, parts = read_archive(folder)
+    with together(folder) as made:
+        _show(Outcome(results, {}, scene, parts), made)
+
+
+def _show(outcome: Outcome, made: Path) -> None:
+    """Figures, page, and what both can be made from again."""
+    shown = outcome.scene, outcome.results, outcome.parts
+    draw_figures(run_view(*shown), made / "figures")
+    write_page(page_view(*shown), made / "report.html")
+    write_archive(outcome.scene, outcome.parts, made)
 
 
 def finished(config: RunConfig, out: Path) -> bool:

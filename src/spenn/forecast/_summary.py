@@ -76,15 +76,17 @@ def evaluate(
     indices: Float[Any, "sample k"],
     *,
     keep: int = 0,
-    require: bool = True,
+    required: int | None = None,
     report: Callable[[int], None] = lambda trajectories: None,
 ) -> Evaluation:
     """Forecast every trajectory of the data, on one time grid, from its first state and score it.
 
     Only summaries are kept, and the samples of the one trajectory numbered `keep`. Samples that
     diverge are listed, and in the summaries others of the same trajectory stand in for them; a
-    trajectory without any other is an error or, where it is not required, has a summary of NaN.
+    trajectory without any other is an error or, if it is not among the first so many that are
+    `required`, has a summary of NaN.
     """
+    required = len(data) if required is None else required
     summaries, diverged, kept = [], [], None
     levels, free = jnp.asarray(LEVELS), method.domain.free(data.states.shape[-1])
     drive = driving(method.domain, coordinates, data)
@@ -95,7 +97,7 @@ def evaluate(
         truth = jnp.asarray(data.states[chosen.start : chosen.stop], float)
         bad = find_diverged(chunk, reach)
         diverged += bad
-        sound = _replaced(states, laws, _rows(chunk, bad, require)) if bad else (states, laws)
+        sound = _replaced(states, laws, _rows(chunk, bad, required)) if bad else (states, laws)
         summaries.append(summarise_many(*sound, truth, levels, free))
         if keep in chosen:
             row = keep - chosen.start
@@ -148,13 +150,13 @@ def _reach(domain: AbstractDomain, states: Float[np.ndarray, "trajectory time d"
     return FAR * np.where(by_variable > 0, by_variable, np.inf)[variables]
 
 
-def _rows(chunk: Chunk, bad: list[Diverged], require: bool) -> Int[np.ndarray, "trajectory sample"]:
+def _rows(chunk: Chunk, bad: list[Diverged], required: int) -> Int[np.ndarray, "trajectory sample"]:
     """Which sample to take in place of each one: lost ones give way to the others in turn."""
     rows = np.tile(np.arange(chunk.states.shape[1]), (len(chunk.trajectories), 1))
     for trajectory in sorted({lost.trajectory for lost in bad}):
         steps = {lost.sample: lost.step for lost in bad if lost.trajectory == trajectory}
         sound = np.setdiff1d(np.arange(rows.shape[1]), list(steps))
-        if require and not sound.size:
+        if trajectory < required and not sound.size:
             raise ValueError(
                 f"every sample of trajectory {trajectory} diverged, the first at record "
                 f"{min(steps.values())}: there is no forecast."

@@ -20,8 +20,9 @@ def scores_table(results: dict) -> Table:
     for column in ("method", "samples", "seconds", "ES", *(f"CRPS {n}" for n in names)):
         table.add_column(column, justify="left" if column == "method" else "right")
     floor = results["floor"]["mae"]
-    table.add_row("exact physics (MAE)", "", "", "", *(_number(floor[n]) for n in names))
-    table.add_section()
+    if any(value is not None for value in floor.values()):
+        table.add_row("exact physics (MAE)", "", "", "", *(_number(floor[n]) for n in names))
+        table.add_section()
     for method, entry in results["methods"].items():
         score = entry.get("crps", entry["mae"])
         label = method if "crps" in entry else f"{method} (MAE)"
@@ -53,7 +54,7 @@ def trust_table(results: dict) -> Table:
     table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
     for column in ("", *methods):
         table.add_column(column, justify="left" if not column else "right")
-    base = results["methods"]["base"]
+    base = results["methods"].get("base")
 
     def row(label, value):
         table.add_row(label, *(value(entry) for entry in methods.values()))
@@ -66,10 +67,11 @@ def trust_table(results: dict) -> Table:
         return listed([100 * entry["coverage"][kind][n][at] for n in names], "{:.0f} %")
 
     row("median RL2E", lambda e: listed([e["rl2e"][n]["median"] for n in names], "{:.1e}"))
-    row(
-        "  over the base's",
-        lambda e: listed([e["rl2e"][n]["median"] / base["rl2e"][n]["median"] for n in names]),
-    )
+    if base is not None:
+        row(
+            "  over the base's",
+            lambda e: listed([e["rl2e"][n]["median"] / base["rl2e"][n]["median"] for n in names]),
+        )
     row("raw coverage at 95 %", lambda e: coverage(e, "raw", 0.95))
     for level in (0.5, 0.8, 0.9, 0.95):
         row(f"calibrated at {level:.0%}", lambda e, at=level: coverage(e, "calibrated", at))
@@ -78,15 +80,17 @@ def trust_table(results: dict) -> Table:
         "rank correlation, error and spread",
         lambda e: listed(e["error_spread_correlation"].values()),
     )
-    row(
-        "spread out of distribution / in it",
-        lambda e: listed(e["spread_outside"].values(), "{:.0f}"),
-    )
-    for key in results["methods"]["base"]["laws"]:
+    first = next(iter(methods.values()))
+    for key in first["laws"]:
         row(key.replace("_", " "), lambda e, key=key: _number(e["laws"][key]))
-    for key in ("max_energy_drift", "diverged"):
-        name = f"{key.replace('_', ' ')}, out of distribution"
-        row(name, lambda e, key=key: _number(e["laws_outside"][key]))
+    if "laws_outside" in first:
+        row(
+            "spread out of distribution / in it",
+            lambda e: listed(e["spread_outside"].values(), "{:.0f}"),
+        )
+        for key in ("max_energy_drift", "diverged"):
+            name = f"{key.replace('_', ' ')}, out of distribution"
+            row(name, lambda e, key=key: _number(e["laws_outside"][key]))
     return table
 
 

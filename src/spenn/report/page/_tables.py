@@ -82,13 +82,11 @@ def scores(view: PageView) -> str:
     results, names = view.results, variable_names(view.results)
     floor = results["floor"]["mae"]
     blank = Cell(None)
-    rows = [
-        Row(
-            "exact physics <small>mean absolute error</small>",
-            (blank, blank, blank, *(Cell(floor[n], competes=False) for n in names)),
-            "floor",
-        )
-    ]
+    exact = tuple(Cell(floor[n], competes=False) for n in names)
+    rows = []
+    if any(value is not None for value in floor.values()):
+        heading = "exact physics <small>mean absolute error</small>"
+        rows.append(Row(heading, (blank, blank, blank, *exact), "floor"))
     for method in view.methods:
         entry = results["methods"][method.name]
         rows.append(Row(*_scores_of(view, method.name, entry, names), "ours"))
@@ -130,7 +128,9 @@ def errors(view: PageView) -> str:
     """Median relative error per variable."""
     results, names = view.results, variable_names(view.results)
     floor = results["floor"].get("rl2e", {})
-    rows = [Row("exact physics", tuple(Cell(floor.get(n), competes=False) for n in names), "floor")]
+    exact = tuple(Cell(floor.get(n), competes=False) for n in names)
+    known = any(floor.get(n) is not None for n in names)
+    rows = [Row("exact physics", exact, "floor")] if known else []
     for method in view.methods:
         errors = results["methods"][method.name]["rl2e"]
         cells = tuple(Cell(errors[n]["median"]) for n in names)

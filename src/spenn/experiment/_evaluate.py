@@ -1,0 +1,105 @@
+"""A model of the user's own on data that it has not seen: the same scores, page and figures."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from ..data import Trajectories
+from ..epinet import SPENN
+from ..forecast import evaluate
+from ..machine import environment
+from ..model import Model
+from . import _results as results
+from ._layout import Layout
+from ._parts import Part
+from ._run import Outcome
+from ._scene import Scene
+from ._views import show
+
+
+def evaluate_model(
+    model: Model,
+    data: Trajectories,
+    title: str,
+    samples: int,
+    seed: int,
+    report: Callable[[str, int, int, float], None] = lambda stage, done, total, loss: None,
+) -> Outcome:
+    """Forecast every trajectory from its first state, and score model and base."""
+    calibration = model.calibration
+    if calibration is None:
+        raise ValueError("the model is not calibrated: run spenn calibrate first.")
+    data = data.on_one_grid()
+    layout = Layout.of(_variables(model), model.method.domain)
+    conformal, name = calibration.on(data.times), _name(model)
+    parts = {}
+    if isinstance(model.method, SPENN):
+        parts["base"] = _part("base", model.base, layout, data, 1, seed, report)
+    parts[name] = _part(name, model, layout, data, samples, seed, report, conformal)
+    document = _document(model, layout, data, title, seed, parts)
+    about = title, _labels(model, layout), _time_label(model)
+    scene = Scene.of(*about, layout, data, conformal.trajectories)
+    return Outcome(document, {}, scene, parts)
+
+
+def _part(name, model, layout, data, samples, seed, report, conformal=None) -> Part:
+    start = time.perf_counter()
+    evaluation = evaluate(
+        model.method,
+        model.coordinates,
+        data,
+        model.draw(samples, seed),
+        report=lambda done: report(f"forecast {name}", done, len(data), np.nan),
+    )
+    seconds, summary = time.perf_counter() - start, evaluation.summary
+    truth = layout.forecast(data)
+    entry = {
+        "samples": samples,
+        **({"prior_scale": model.prior_scale} if conformal is not None else {}),
+        **results.accuracy(layout, summary.mean, truth),
+        **({} if conformal is None else results.uncertainty(layout, summary, truth, conformal)),
+        "laws": results.laws(summary, evaluation.diverged),
+        "seconds": {"forecast": seconds, "total": seconds},
+    }
+    return Part(entry, *show(name, layout, data, evaluation, summary, conformal))
+
+
+def _document(model, layout, data, title, seed, parts) -> dict:
+    unknown = dict.fromkeys(layout.names)
+    return {
+        "system": title,
+        "seed": seed,
+        "environment": environment(),
+        "data": {
+            "train": len(model.provenance.trajectories),
+            "calibration": model.calibration.conformal.trajectories,
+            "test": len(data),
+            "steps": int(data.lengths.max()) - 1,
+        },
+        "floor": {"rl2e": unknown, "mae": unknown},
+        "methods": {name: part.entry for name, part in parts.items()},
+        "paper": {},
+    }
+
+
+def _name(model: Model) -> str:
+    kinds = {"DeepEnsemble": "deep-ensemble", "MCDropout": "mc-dropout", "Deterministic": "base"}
+    return kinds.get(type(model.method).__name__, f"spenn-{model.config.index}")
+
+
+def _variables(model: Model) -> tuple[str, ...]:
+    """Names of the variables; entries of a field are called `u[0]`, `u[1]`, ..."""
+    if model.method.domain.cells == 1:
+        return model.names
+    return tuple(dict.fromkeys(name.partition("[")[0] for name in model.names))
+
+
+def _labels(model: Model, layout: Layout) -> tuple[str, ...]:
+    units = dict(zip(model.names, model.units, strict=False))
+    given = ((name, units.get(name)) for name in layout.names)
+    return tuple(f"{name} ({unit})" if unit else name for name, unit in given)
+
+
+def _time_label(model: Model) -> str:
+    return f"time ({model.time_unit})" if model.time_unit else "time"
