@@ -6,7 +6,6 @@ no more than its size, and ends in a model or in a `ValueError` of one sentence.
 """
 
 import stat
-from collections.abc import Mapping
 from pathlib import Path
 
 import equinox as eqx
@@ -16,6 +15,7 @@ import numpy as np
 
 from .calibrate import Conformal
 from .folders import write_atomically
+from .generic import Coordinates
 from .manifest import Arrays, Manifest
 from .model import Calibration, Model
 from .physics import Physics
@@ -85,7 +85,7 @@ def _load(content: bytes, physics: Physics | None) -> Model:
 
 def _filled(shapes: Arrays, tensors: Tensors) -> Arrays:
     """Arrays in place of shapes: all that are asked for, and no others."""
-    used = {f"calibration.{name}" for name in ("times", "scores", "maxima")}
+    used = set()
 
     def leaf(where, shape):
         if not isinstance(shape, jax.ShapeDtypeStruct):
@@ -99,26 +99,28 @@ def _filled(shapes: Arrays, tensors: Tensors) -> Arrays:
 
     arrays = jax.tree_util.tree_map_with_path(leaf, shapes)
     if unused := set(tensors) - used:
-        raise ValueError(f"does not fit its own description at {min(unused)[:80]}")
-    _check_coordinates(tensors)
+        raise ValueError(f"does not fit its own description at {min(unused)[:80]!r}")
+    _check_coordinates(arrays.coordinates.on_host())
     return arrays
 
 
-def _check_coordinates(tensors: Mapping[str, np.ndarray]) -> None:
-    for name in ("offset", "scale", "time_unit"):
-        array = tensors[f"coordinates.{name}"]
-        if not np.all(np.isfinite(array)) or (name != "offset" and np.any(array <= 0)):
-            raise ValueError(f"has coordinates that are none, at coordinates.{name}")
+def _check_coordinates(coordinates: Coordinates) -> None:
+    offset, scale, time_unit = coordinates.offset, coordinates.scale, coordinates.time_unit
+    positive = np.append(scale, time_unit)
+    if not np.all(np.isfinite(np.append(offset, positive))) or np.any(positive <= 0):
+        raise ValueError("is damaged: its scaled coordinates are not finite, or not positive")
 
 
-def _calibration(tensors: Mapping[str, np.ndarray]) -> Calibration:
-    names = ("times", "scores", "maxima")
-    every = [tensors.get(f"calibration.{name}") for name in names]
-    for name, array in zip(names, every, strict=True):
+def _calibration(tensors: Tensors) -> Calibration:
+    """The calibration, whose arrays are taken out of the others."""
+    every = []
+    for name in ("calibration.times", "calibration.scores", "calibration.maxima"):
+        array = tensors.pop(name, None)
         if array is None or array.dtype.kind != "f":
-            raise ValueError(f"does not fit its own description at calibration.{name}")
+            raise ValueError(f"does not fit its own description at {name}")
+        every.append(array)
     times, scores, maxima = every
-    return Calibration(np.asarray(times), Conformal(jnp.asarray(scores), jnp.asarray(maxima)))
+    return Calibration(times, Conformal(jnp.asarray(scores), jnp.asarray(maxima)))
 
 
 def _check_calibration(calibration: Calibration, free: int) -> None:
@@ -133,4 +135,4 @@ def _check_calibration(calibration: Calibration, free: int) -> None:
         absent = np.isnan(array)
         disorder = (array[1:] < array[:-1]) | (absent[:-1] & ~absent[1:])
         if not len(array) or np.any(array < 0) or np.any(disorder):
-            raise ValueError("has a calibration with scores that are none")
+            raise ValueError("has a calibration with scores that are negative or not in order")

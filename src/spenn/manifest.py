@@ -44,6 +44,7 @@ KINDS = {
     "deep-ensemble": DeepEnsemble,
     "mc-dropout": MCDropout,
 }
+DECLARED = {"energy": Quadratic, "entropy": Quadratic, "poisson": Canonical}
 KNOWN = (KnownDissipation, KnownPoisson, KnownPotential)
 LARGEST_INTEGER, LARGEST_NUMBER, LONGEST_WORD = 2**63 - 1, 1e300, 200
 
@@ -94,7 +95,7 @@ class Manifest:
         for block in (*self.learned, *self.given):
             if block not in BLOCKS:
                 raise ValueError(f"there is no block {block!r}")
-        for block in ("energy", "entropy", "poisson"):
+        for block in DECLARED:
             if block in self.given and getattr(self, block) is not None:
                 raise ValueError(f"its {block} is given twice")
         for potential in (self.energy, self.entropy):
@@ -118,7 +119,11 @@ class Manifest:
             for part in parts[name]
             if isinstance(part, KNOWN)
         }
-        declared = {n: f for n, f in functions.items() if isinstance(f, Quadratic | Canonical)}
+        declared: dict[str, Any] = {
+            name: function
+            for name, function in functions.items()
+            if isinstance(function, DECLARED.get(name, ()))
+        }
         directions = model.blocks.domain.directions
         return cls(
             format=FORMAT,
@@ -151,7 +156,7 @@ class Manifest:
         try:
             return _typed(cls, json.loads(text, parse_constant=_refuse), "the manifest")
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"does not describe a model: {str(error).rstrip('.')}") from None
+            raise ValueError(_not_a_model(error)) from None
 
     def text(self) -> str:
         """The manifest as JSON."""
@@ -165,28 +170,29 @@ class Manifest:
                 "as spenn.load(path, physics=...)"
             )
         functions: dict[str, Any] = {n: getattr(given, n) for n in self.given}
-        for name in ("energy", "entropy", "poisson"):
+        for name in DECLARED:
             functions.setdefault(name, getattr(self, name))
-        return Physics(
-            **functions, learned=self.learned, domain=self._domain(), entropy_of=self.entropy_of
-        )
+        try:
+            return Physics(
+                **functions, learned=self.learned, domain=self._domain(), entropy_of=self.entropy_of
+            )
+        except ValueError as error:
+            raise ValueError(_not_a_model(error)) from None
 
     def shapes(self, physics: Physics) -> "Arrays":
         """The arrays of the model, as shapes; nothing is allocated."""
         try:
             return eqx.filter_eval_shape(self._arrays, physics)
         except Exception as error:  # whatever goes wrong in there, the manifest is the reason
-            reason = (str(error).splitlines() or [""])[0]
-            raise ValueError(f"does not describe a model: {reason.rstrip('.')}") from None
+            raise ValueError(_not_a_model(error)) from None
 
     def _domain(self) -> AbstractDomain:
         if self.bar is not None:
             return Bar.of(self.bar.cells, 1.0, 1.0, self.bar.internal_variables)
         if self.moving is None:
             return Point()
-        return Point(
-            basis=jax.ShapeDtypeStruct((len(self.names), self.moving), jnp.result_type(float))
-        )
+        shape: Any = jax.ShapeDtypeStruct((len(self.names), self.moving), jnp.result_type(float))
+        return Point(basis=shape)
 
     def _arrays(self, physics: Physics) -> "Arrays":
         config, key = self.config, jax.random.key(0)
@@ -227,6 +233,12 @@ def version_of(text: str) -> int:
     if type(version) is not int:
         raise ValueError("is not a spenn model file")
     return version
+
+
+def _not_a_model(error: Exception) -> str:
+    """What is wrong with a manifest, of which something else complained."""
+    first = (str(error).splitlines() or [""])[0]
+    return f"does not describe a model: {first[:200].rstrip('.')}"
 
 
 def _kind(method: AbstractMethod) -> str:

@@ -38,9 +38,11 @@ def text_of(content: bytes) -> tuple[str, str]:
         raise ValueError("is not a spenn file, or it is cut short")
     try:
         metadata = json.loads(content[8 : 8 + size])["__metadata__"]
-        return metadata["spenn"], metadata["sha256"]
-    except (ValueError, KeyError, TypeError):
+        text, stated = metadata["spenn"], metadata["sha256"]
+        text.encode()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError("is not a spenn file") from None
+    return text, stated
 
 
 def unpack(content: bytes) -> tuple[str, Tensors]:
