@@ -42,6 +42,7 @@ def test_run_leaves_everything_it_promises_and_nothing_else(out):
         "figures",
         "model.spenn",
         "report.html",
+        "report.npz",
         "results.json",
     ]
     assert len(list((out / "figures").glob("*.png"))) >= 4
@@ -201,5 +202,5 @@ def test_interrupt_leaves_nothing_behind(tmp_path):
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "interrupted; finished methods are kept" in error and "Traceback" not in error
+    assert "interrupted; what was reached is kept" in error and "Traceback" not in error
     assert not folder.exists()

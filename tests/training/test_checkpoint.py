@@ -3,6 +3,8 @@
 import errno
 import os
 import resource
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from spenn.generic import Coordinates
 from spenn.physics import Physics
 from spenn.training import NOTHING, Checkpoint, Samples, _checkpoint, _loop, advance, begin
 from spenn.training._checkpoint import fingerprint_of
+from spenn.training._loop import over_members, share_out
 
 CHUNK = 5
 CONFIG = FitConfig(
@@ -82,7 +85,7 @@ def loss(parameters, samples, key):
 def run(checkpoint=NOTHING, report=lambda *_: None, function=loss, until=4 * CHUNK):
     return advance(
         function,
-        begin(START),
+        over_members(share_out, begin(START)),
         {"w": None, "b": None},
         SAMPLES,
         until=until,
@@ -117,6 +120,30 @@ def test_going_on_is_the_same_program(tmp_path):
     once = len(traces)
     run(Checkpoint(tmp_path), function=counted)
     assert len(traces) == once > 0
+
+
+TWO_DEVICES = """
+import sys, jax, pytest
+from spenn.training import Checkpoint, _checkpoint, _loop
+import test_checkpoint as here
+
+assert jax.device_count() == 2
+_loop.CHUNK, _checkpoint.SHORTEST = here.CHUNK, 0.0
+folder = here.Path(sys.argv[1])
+with pytest.raises(here.Cut):
+    here.run(Checkpoint(folder), here.cut_after(1))
+resumed, whole = here.run(Checkpoint(folder)), here.run()
+here.assert_same_bits(resumed, whole)
+shardings = (jax.tree.map(lambda a: a.sharding, r[0].trainable) for r in (resumed, whole))
+assert next(shardings) == next(shardings)
+"""
+
+
+def test_members_come_back_to_their_devices(tmp_path):
+    flags = "--xla_force_host_platform_device_count=2"
+    environment = {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, "-c", TWO_DEVICES, str(tmp_path)]
+    subprocess.run(command, env=environment, check=True)
 
 
 def test_losses_that_are_no_numbers_come_back(tmp_path):
