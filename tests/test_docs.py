@@ -36,3 +36,18 @@ def test_an_inverse_problem_of_your_own():
         values = np.asarray(names["constants"][name])
         assert values.shape == (1000,) and np.all(values > 0)
         assert abs(values.mean() - truth) < 3 * values.std() < 0.5
+
+
+def test_data_in_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "data.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names = {}
+    exec(code, names)
+    np.testing.assert_array_equal(names["again"].states, names["states"])
+    assert [len(names[part]) for part in ("train", "calibration", "test")] == [6, 2, 2]
+    (table,) = re.findall(r"```csv\n(.*?)```", text, re.DOTALL)
+    Path("table.csv").write_text(table)
+    data = spenn.read("table.csv")
+    assert data.names == ("q", "p") and data.units == ("m", "kg m/s") and data.time_unit == "s"
+    assert data.lengths.tolist() == [3, 2]
