@@ -93,7 +93,8 @@ def _filled(shapes: Arrays, tensors: Tensors) -> Arrays:
         name = name_of(where)
         used.add(name)
         array = tensors.get(name)
-        if array is None or array.shape != shape.shape or array.dtype.kind != "f":
+        kind = np.dtype(shape.dtype).kind
+        if array is None or array.shape != shape.shape or array.dtype.kind != kind:
             raise ValueError(f"does not fit its own description at {name}")
         return jnp.asarray(array)
 

@@ -230,7 +230,7 @@ def version_of(text: str) -> int:
         version = json.loads(text)["format"]
     except (ValueError, KeyError, TypeError, RecursionError):
         version = None
-    if type(version) is not int:
+    if type(version) is not int or not 0 < version < 10**6:
         raise ValueError("is not a spenn model file")
     return version
 

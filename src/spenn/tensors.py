@@ -51,7 +51,8 @@ def unpack(content: bytes) -> tuple[str, Tensors]:
     try:
         tensors = safetensors.numpy.load(content)
     except Exception as error:
-        raise ValueError(f"is damaged: {error}") from None
+        reason = " ".join(str(error).split())[:120]
+        raise ValueError(f"is damaged: {reason}") from None
     if digest(text, tensors) != stated:
         raise ValueError("is damaged: its content does not have the digest it states")
     return text, tensors
