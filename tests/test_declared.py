@@ -1,6 +1,9 @@
 """Physics in words: it means what it says, keeps both laws, and refuses what it does not know."""
 
+import re
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -164,6 +167,14 @@ def test_a_file(tmp_path):
     assert physics.entropy_of == (2, 3)
     assert physics.energy is not None and physics.energy(jnp.arange(6.0)) == 1 / 4
     assert hash(physics.energy) == hash(spenn.read_physics(path, NAMES).energy)
+
+
+def test_the_table_in_the_documentation():
+    text = (Path(__file__).parents[1] / "docs" / "physics.md").read_text()
+    (table,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    names = ("q", "p", "s1", "s2", "n1", "n2", "n3")
+    physics = spenn.read_physics(tomllib.loads(table)["physics"], names)
+    assert physics.entropy_of == (2, 3) and len(physics.conserved) == 2
 
 
 WRONG = {

@@ -96,7 +96,7 @@ def _filled(shapes: Arrays, tensors: Tensors) -> Arrays:
         kind = np.dtype(shape.dtype).kind
         if array is None or array.shape != shape.shape or array.dtype.kind != kind:
             raise ValueError(f"does not fit its own description at {name}")
-        return jnp.asarray(array)
+        return jnp.asarray(array, shape.dtype)
 
     arrays = jax.tree_util.tree_map_with_path(leaf, shapes)
     if unused := set(tensors) - used:
