@@ -114,8 +114,11 @@ def _interpolate(clock: np.ndarray, values: np.ndarray, noise: np.ndarray):
 
 
 def _slopes(clock: np.ndarray, values: np.ndarray, degree: int = DEGREE) -> np.ndarray:
+    degree, knots = min(degree, len(clock) - 1), None
+    if degree == len(clock) - 1:  # one polynomial; SciPy chooses knots for odd degrees only
+        knots = np.repeat(clock[[0, -1]], degree + 1)
     try:
-        spline = make_interp_spline(clock, values, k=min(degree, len(clock) - 1))
+        spline = make_interp_spline(clock, values, k=degree, t=knots)
     except (np.linalg.LinAlgError, ValueError):  # records so close that no spline can part them
         return np.full_like(values, np.nan)
     return spline.derivative()(clock)

@@ -75,10 +75,10 @@ def _npz(data: Trajectories, derivatives: bool) -> bytes:
 def _netcdf(data: Trajectories, derivatives: bool) -> bytes:
     import xarray
 
-    names = np.array(data.names, dtype=object)
+    words = {"variable": data.names, "units": data.units}
     dataset = xarray.Dataset(
         {"state": (DIMENSIONS, data.states)},
-        coords={"variable": names, "units": ("variable", np.array(data.units, dtype=object))},
+        coords={name: ("variable", np.array(values)) for name, values in words.items()},
     )
     if derivatives:
         dataset["derivative"] = (DIMENSIONS, data.derivatives)
