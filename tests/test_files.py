@@ -355,6 +355,8 @@ def test_names_that_no_file_would_take_back_are_not_written(tmp_path):
     for names in (("a", "a", "c"), ("a", "b", "../c")):
         with pytest.raises(ValueError, match="name"):
             replace(make_model(), names=names).save(tmp_path / "model.spenn")
+    with pytest.raises(ValueError, match=r"could not be read again: it .* units cannot be"):
+        replace(make_model(), units=("m", "m\n", "m")).save(tmp_path / "model.spenn")
     assert not any(tmp_path.iterdir())
 
 

@@ -26,12 +26,16 @@ LARGEST_FILE = 2_000_000_000
 
 def save_model(model: Model, path: Path) -> None:
     """Write a model to one file."""
-    manifest = Manifest.of(model)
+    text = Manifest.of(model).text()
+    try:
+        Manifest.parse(text)
+    except ValueError as error:
+        raise ValueError(f"{path} could not be read again: it {error}.") from None
     tensors = named(eqx.filter(Arrays(model.coordinates, model.method), eqx.is_array))
     if model.calibration is not None:
         tensors["calibration.times"] = np.asarray(model.calibration.times)
         tensors |= named({"calibration": model.calibration.conformal})
-    write_atomically(path, pack(manifest.text(), tensors))
+    write_atomically(path, pack(text, tensors))
 
 
 def load(path: str | Path, physics: Physics | None = None) -> Model:
