@@ -45,9 +45,9 @@ train(data, 0, config, checkpoint=folder or None).save(Path(out))
 
 def start(method: str, folder: str, out: Path, cache: Path) -> subprocess.Popen:
     environment = {
-        **os.environ,
         "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        **os.environ,
     }
     command = [sys.executable, "-c", PROGRAM, method, folder, str(out)]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)

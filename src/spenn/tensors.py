@@ -27,8 +27,13 @@ def name_of(where: tuple[Any, ...]) -> str:
 
 
 def pack(text: str, tensors: Tensors) -> bytes:
-    """The content of a file."""
-    return safetensors.numpy.save(tensors, {"spenn": text, "sha256": digest(text, tensors)})
+    """The content of a file, the same for the same arrays."""
+    content = safetensors.numpy.save(tensors, {"spenn": text, "sha256": digest(text, tensors)})
+    size = int.from_bytes(content[:8], "little")
+    # The library writes texts in an order that changes from one process to the next.
+    header = json.dumps(json.loads(content[8 : 8 + size]), sort_keys=True).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + content[8 + size :]
 
 
 def text_of(content: bytes) -> tuple[str, str]:

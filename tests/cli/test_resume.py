@@ -15,7 +15,6 @@ from spenn.experiment import _run, _write
 from spenn.folders import locked
 from support import tiny
 
-TESTS = Path(__file__).parents[1]
 # Keeps after every few steps, and is killed in the middle of a chosen write to disk.
 RUN = """
 import os, signal, sys
@@ -52,7 +51,7 @@ def _type(folder, cache, writes=0):
     """Type `spenn run` with a tiny preset, to be killed at so many writes; returns how it ended."""
     environment = {
         **os.environ,
-        "PYTHONPATH": str(TESTS),
+        "PYTHONPATH": os.pathsep.join(sys.path),
         "XDG_CACHE_HOME": str(cache),
         "WRITES": str(writes),
     }

@@ -141,7 +141,7 @@ assert next(shardings) == next(shardings)
 
 def test_members_come_back_to_their_devices(tmp_path):
     flags = "--xla_force_host_platform_device_count=2"
-    environment = {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", TWO_DEVICES, str(tmp_path)]
     subprocess.run(command, env=environment, check=True)
 
