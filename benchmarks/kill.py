@@ -72,7 +72,8 @@ def killed(method: str, folder: Path, out: Path, cache: Path, longest: float, rn
         assert process.stdout is not None
         process.stdout.readline()
         try:
-            process.communicate(timeout=rng.uniform(0, longest))
+            # Wider every time: a machine that has got busier must not keep it from finishing.
+            process.communicate(timeout=rng.uniform(0, longest * 1.3**kills))
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
