@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from spenn.baselines import MCDropout
-from spenn.epinet import HalfNormal, Shape, attach
+from spenn.epinet import INDICES, Shape, attach
 from spenn.generic import Coordinates, irreversible, rows_without, without
 from spenn.physics import Physics
 
@@ -61,7 +61,7 @@ def worst(model, key):
 
 def spenn(base, key):
     """An S-PENN with large perturbations."""
-    return attach(base, HalfNormal(), Shape(5, 5, 5, 1), amplitude=0.3, key=key)
+    return attach(base, INDICES["half-normal"](), Shape(5, 5, 5, 1), amplitude=0.3, key=key)
 
 
 def dropout(base, key):

@@ -92,7 +92,10 @@ def random_spenn(
         )
 
     model = randomised(make, **options)
-    return eqx.tree_at(lambda m: m.amplitude, model, model.amplitude * amplitude)
+    kept = jax.tree.map(
+        lambda a, drawn: jnp.broadcast_to(a, drawn.shape), INDICES[law](), model.law
+    )
+    return eqx.tree_at(lambda m: (m.amplitude, m.law), model, (model.amplitude * amplitude, kept))
 
 
 def known_blocks(units, energy, entropy, poisson, dissipation) -> Blocks:

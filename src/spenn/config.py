@@ -17,7 +17,8 @@ class FitConfig:
 
     **Base.** `width` and `depth` of every network; `steps` of the optimiser on batches of `batch`
     states with the peak `learning_rate`; `races` fresh starts run side by side for `race_steps` and
-    the best goes on, because one start in three ends on a plateau without dissipation. Residuals
+    the best goes on, because one start in three ends on a plateau without dissipation; where all of
+    them are on it, others are tried, in up to `heats` heats. Residuals
     are weighted by component, its spread to the power `-2 * component_exponent`, and by state, one
     over the squared speed with a floor of `speed_floor` of its root mean square.
 
@@ -39,6 +40,7 @@ class FitConfig:
     learning_rate: float = 2e-2
     races: int = 4
     race_steps: int = 300
+    heats: int = 1
     component_exponent: float = 0.75
     speed_floor: float = 0.25
     index: str = "half-normal"

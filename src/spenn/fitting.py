@@ -11,6 +11,7 @@ import numpy as np
 
 from .config import FitConfig
 from .data import Trajectories, concatenate
+from .devices import from_process
 from .epinet import INDICES
 from .forecast import evaluate
 from .generic import Blocks, Coordinates, Deterministic, Generic
@@ -34,6 +35,7 @@ from .training import (
 Report = Callable[[str, int, float], None]
 VALIDATION_SAMPLES = 25
 JUDGES, FEWEST_JUDGES = 27, 8
+MANY_VARIABLES = 6
 DEFAULT = FitConfig()
 ALL_LEARNED = Physics()
 
@@ -41,29 +43,42 @@ ALL_LEARNED = Physics()
 def fit(
     train: Trajectories,
     seed: int = 0,
-    config: FitConfig = DEFAULT,
+    config: FitConfig | None = None,
     physics: Physics = ALL_LEARNED,
     report: Report = lambda stage, steps, loss: None,
     checkpoint: str | Path | None = None,
 ) -> Model:
     """Fit the base, then the epinets, with a prior scale found on held-out trajectories.
 
-    **Arguments:** `train`, trajectories with derivatives; `seed`, which fixes the result; `config`
-    and `physics`, see there; `report(stage, steps, loss)`, called as training goes on;
-    `checkpoint`, a folder that keeps what is reached: after an interruption of any kind the same
-    call goes on from there and ends with the same model, bit for bit. Remove the folder once the
-    model is saved.
+    **Arguments:** `train`, trajectories with derivatives; `seed`, which fixes the result; `config`,
+    by default that of `choose`, and `physics`, see there; `report(stage, steps, loss)`, called as
+    training goes on; `checkpoint`, a folder that keeps what is reached: after an interruption of
+    any kind the same call goes on from there and ends with the same model, bit for bit. Remove the
+    folder once the model is saved.
 
     **Example:** `model = spenn.fit(train, seed=0)`
     """
+    config = choose(train) if config is None else config
     base = fit_deterministic(train, seed, config, physics, report, checkpoint)
     return add_uncertainty(base, train, seed, config, report, checkpoint)
 
 
 def choose(train: Trajectories) -> FitConfig:
-    """Sizes and lengths for trajectories that nothing else is known of."""
-    del train
-    return DEFAULT
+    """A configuration for an unknown system of which there are a few dozen trajectories.
+
+    Narrow networks, as wide ones learn so few trajectories by heart; many steps on small batches,
+    which cost a CPU less than a few on large ones; races long enough to leave the plateau.
+    """
+    variables = train.states.shape[-1]
+    many = variables > MANY_VARIABLES
+    return FitConfig(
+        width=max(15, variables) if many else 20,
+        steps=24_000 if many else 16_000,
+        batch=512,
+        race_steps=1000,
+        heats=3,
+        epinet_batch=1024,
+    )
 
 
 def fit_deterministic(
@@ -130,8 +145,11 @@ def add_uncertainty(
 
     def factor(model):
         name = f"factor-{model.prior_scale!r}"
-        if (found := kept.get(name, np.zeros(()))) is None:
-            found = np.asarray(judge()(model), float)
+        found = kept.get(name, np.zeros(()))
+        # All processes judge, or none: they share the work.
+        found = from_process(np.nan if found is None else found)
+        if np.isnan(found):
+            found = from_process(judge()(model))
             kept.put(name, found)
         return float(found)
 

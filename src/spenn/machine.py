@@ -24,10 +24,15 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def environment() -> dict[str, str]:
-    """Versions and device, as they stand in `results.json`."""
-    device = jax.devices()[0].device_kind
-    return {"spenn": __version__, "jax": jax.__version__, "device": device}
+def environment() -> dict[str, str | int]:
+    """Versions and device, as they stand in `results.json`; their number, where it is not one."""
+    counts = {"devices": jax.device_count(), "processes": jax.process_count()}
+    return {
+        "spenn": __version__,
+        "jax": jax.__version__,
+        "device": jax.devices()[0].device_kind,
+        **{name: count for name, count in counts.items() if count > 1},
+    }
 
 
 class Clock:

@@ -14,8 +14,17 @@ from . import __version__
 from .calibrate import Conformal
 from .config import FitConfig
 from .data import Trajectories
+from .devices import collect, share_out
 from .epinet import SPENN
-from .forecast import Diverged, driving, ensemble, evaluate, find_diverged, spread
+from .forecast import (
+    Diverged,
+    driving,
+    ensemble,
+    evaluate,
+    first_lost,
+    list_diverged,
+    spread,
+)
 from .generic import AbstractMethod, Blocks, Coordinates, Deterministic
 from .laws import LawCheck, check_laws
 
@@ -216,17 +225,24 @@ class Model:
             raise ValueError("times must be at least two numbers, strictly increasing.")
         indices = self.draw(samples, seed)
         drive = self._drive(x0, times, prescribed)
-        (chunk,) = ensemble(self.method, self.coordinates, x0[None], times, indices, drive)
-        diverged = tuple(find_diverged(chunk))
+        own = share_out(indices)
+        (chunk,) = ensemble(self.method, self.coordinates, x0[None], times, own, drive)
+        states, lost = collect((chunk.states[0], first_lost(chunk)[0]), samples)
+        diverged = list_diverged(lost[None])
         keep = np.setdiff1d(np.arange(samples), [d.sample for d in diverged])
         if keep.size == 0:
             raise ValueError(
                 f"all samples diverged, the first at record {min(d.step for d in diverged)}."
             )
-        states = np.asarray(chunk.states[0])[keep]
         free = self.method.domain.free(x0.size)
         return Forecast(
-            times, self.names, states, np.asarray(indices)[keep], diverged, self.calibration, free
+            times,
+            self.names,
+            states[keep],
+            np.asarray(indices)[keep],
+            diverged,
+            self.calibration,
+            free,
         )
 
     def check(
@@ -253,6 +269,15 @@ class Model:
         from .files import save_model
 
         save_model(self, Path(path))
+
+    def export(self, path: str | Path) -> None:
+        """Write velocity, energy and entropy as one program that runs without spenn.
+
+        `jax.export.deserialize(bytes).call(x, z)` takes states (n, d) and indices (n, k).
+        """
+        from .export import export_velocity
+
+        export_velocity(self, Path(path))
 
     def _drive(self, x0, times, prescribed):
         where = list(self.method.domain.prescribed)

@@ -20,7 +20,7 @@ def _index(law, shape):
 def test_laws(dtype, size, law):
     models = random_spenn(size, law=law, count=NETWORKS)
     states = jnp.asarray(2 * np.random.default_rng(0).normal(size=(NETWORKS, PAIRS, size)))
-    indices = _index(models.law, (NETWORKS, PAIRS, 3))
+    indices = _index(INDICES[law](), (NETWORKS, PAIRS, 3))
 
     @eqx.filter_jit
     @eqx.filter_vmap
@@ -38,7 +38,7 @@ def test_dissipation_stays_convex_at_any_amplitude(x64, law):
     models = random_spenn(size, law=law, count=networks, amplitude=10.0)
     rng = np.random.default_rng(1)
     x, y = jnp.asarray(2 * rng.normal(size=(2, networks, pairs, size)))
-    indices = _index(models.law, (networks, pairs, 3))
+    indices = _index(INDICES[law](), (networks, pairs, 3))
 
     @eqx.filter_jit
     @eqx.filter_vmap

@@ -25,7 +25,7 @@ INITIAL = np.random.default_rng(0).normal(size=(5, SIZE))
 
 
 def _all(chunks):
-    return np.concatenate([np.asarray(c.states) for c in chunks])
+    return np.concatenate([np.asarray(c.states)[: len(c.trajectories)] for c in chunks])
 
 
 def test_a_sample_is_one_realisation_from_start_to_end(x64):
@@ -54,7 +54,7 @@ def test_chunks_do_not_change_the_result(x64, monkeypatch):
     chunks = list(ensemble(model, units, INITIAL, TIMES, indices))
     assert [c.trajectories for c in chunks] == [range(0, 2), range(2, 4), range(4, 5)]
     np.testing.assert_allclose(_all(chunks), _all(whole), rtol=1e-12, atol=1e-13)
-    laws = np.concatenate([c.laws.entropy for c in chunks])
+    laws = np.concatenate([c.laws.entropy for c in chunks])[:5]
     np.testing.assert_allclose(laws, whole[0].laws.entropy, rtol=1e-12)
 
 

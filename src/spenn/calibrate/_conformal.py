@@ -207,6 +207,6 @@ def _check_fit(mean: Array, std: Array, truth: Array) -> None:
 
 def _missing(truth: np.ndarray) -> np.ndarray:
     """Entries after the end of a trajectory: all of a record and of those after it are NaN."""
-    absent = np.isnan(truth).all(2)
+    absent = np.all(np.isnan(truth), axis=2)
     tail = np.logical_and.accumulate(absent[:, ::-1], 1)[:, ::-1]
     return np.broadcast_to(tail[..., None], truth.shape)

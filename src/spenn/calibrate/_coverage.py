@@ -42,7 +42,7 @@ def raw_coverage(
     lower, upper = quantile_intervals(samples, levels)
     inside = jax.vmap(entry_coverage, in_axes=(0, 0, None))(lower, upper, truth)
     known = ~jnp.isnan(truth)
-    return Coverage(inside, jax.vmap(lambda *ends: sharpness(*ends, known))(lower, upper))
+    return Coverage(inside, jax.vmap(lambda low, high: sharpness(low, high, known))(lower, upper))
 
 
 def calibrated_coverage(

@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from pathlib import Path
+from threading import Timer
 from typing import Annotated
 
 import typer
@@ -15,10 +16,15 @@ from . import _data, _model
 from ._session import Session, use_all_cores, working_in
 
 INTERRUPTED = 130
+DISTRIBUTED = "--distributed"
+PATIENCE = 10.0
+"""Seconds that a process waits for the first one to say what is wrong."""
 
 app = typer.Typer(
     name="spenn",
     help="Learn dynamics that obey both laws of thermodynamics, and say how sure to be of them.",
+    epilog="With --distributed, all processes that run a command share its work, under SLURM, "
+    "Open MPI, Kubernetes or by hand; docs/scaling.md says how.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -79,6 +85,7 @@ def reproduce(
     """
     from dataclasses import replace
 
+    from ..devices import from_process, on_first
     from ..experiment import METHODS, SYSTEMS
     from ..experiment import preset as sizes
     from ..experiment._write import compare, finished
@@ -87,23 +94,24 @@ def reproduce(
     for system in SYSTEMS:
         config = replace(sizes(preset, system), methods=METHODS, seed=seed)
         folder = out / system
-        if finished(config, folder):
+        if from_process(finished(config, folder)):
             print(f"{system}: finished before, in {folder}.")
         else:
             _run(config, folder)
         done.append(folder)
-        compare(done, out / "index.html")
+        on_first(lambda: compare(done, out / "index.html"))
     print(f"Open {out / 'index.html'}.")
 
 
 def _run(config, out: Path) -> None:
+    from ..devices import on_first
     from ..experiment._run import run as run_experiment
     from ..experiment._write import write
     from ..report import print_tables
 
     with working_in(out), Session() as session:
         outcome = run_experiment(config, session.progress, out)
-        write(outcome, config, out)
+        on_first(lambda: write(outcome, config, out))
     print_tables(outcome.results, session.console)
     session.say(f"Open {out / 'report.html'}; numbers, models and figures are beside it.")
 
@@ -126,6 +134,7 @@ def inverse(
     out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
 ) -> None:
     """Infer unknown constants of an equation from noisy measurements, with intervals."""
+    from ..devices import on_first
     from ..inverse._run import METHODS, InverseRun, run_inverse
     from ..inverse._write import write
     from ..report import print_inverse
@@ -138,7 +147,7 @@ def inverse(
         use_all_cores()
     with working_in(out), Session() as session:
         view = run_inverse(config, session.progress)
-        write(view, config, out)
+        on_first(lambda: write(view, config, out))
     print_inverse(view.results, session.console)
     session.say(f"Open {out / 'report.html'}; numbers, samples and figures are beside it.")
 
@@ -146,15 +155,18 @@ def inverse(
 def main() -> None:
     """Entry point: bad input ends with one sentence and exit code 2."""
     warnings.formatwarning = lambda message, *_, **__: f"spenn: {message}\n"
+    arguments = [word for word in sys.argv[1:] if word != DISTRIBUTED]
     try:
+        if DISTRIBUTED in sys.argv:
+            _join()
         # Some versions of typer raise on Ctrl-C, others return the exit code.
-        if app(standalone_mode=False) == INTERRUPTED:
+        if app(arguments, standalone_mode=False) == INTERRUPTED:
             raise KeyboardInterrupt
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         kept = "what was reached is kept, the same command goes on from there."
-        sentence = "nothing was written." if sys.argv[1:2] == ["inverse"] else kept
+        sentence = "nothing was written." if arguments[:1] == ["inverse"] else kept
         print(f"spenn: interrupted; {sentence}", file=sys.stderr, flush=True)
         # An orderly exit can crash in the middle of a compilation; there is nothing to put away.
         os._exit(INTERRUPTED)
@@ -168,6 +180,33 @@ def main() -> None:
         _fail(sentence(), 2)
 
 
+def _join() -> None:
+    """Work with all other processes; the first one speaks."""
+    from ..devices import first_process, start
+
+    start()
+    if not first_process():
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        warnings.simplefilter("ignore")
+
+
 def _fail(sentence: str, code: int) -> None:
-    print(f"spenn: {sentence}", file=sys.stderr)
+    def say():
+        print(f"spenn: {sentence}", file=sys.stderr, flush=True)
+
+    if _speaks():
+        say()
+    else:
+        # The first process says the same at once, and all end; unless this one fails alone.
+        later = Timer(PATIENCE, say)
+        later.daemon = True
+        later.start()
     sys.exit(code)
+
+
+def _speaks() -> bool:
+    if DISTRIBUTED not in sys.argv:
+        return True
+    from ..devices import first_process
+
+    return first_process()

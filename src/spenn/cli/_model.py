@@ -28,6 +28,7 @@ def fit(
     Interrupted at any moment, the same command goes on from there to the same model.
     """
     from ..data import read
+    from ..devices import on_first
     from ..fitting import choose
     from ..fitting import fit as fit_model
     from ..verdict import judge
@@ -46,7 +47,7 @@ def fit(
             lambda stage, steps, loss: session.progress(stage, steps, totals[stage], loss),
             training,
         )
-        model.save(out)
+        on_first(lambda: model.save(out))
         verdict = judge(model, train)
     shutil.rmtree(training, ignore_errors=True)
     session.say(*verdict.sentences, f"Wrote {out}. Next: spenn calibrate {out} DATA.")
@@ -61,10 +62,11 @@ def calibrate(
     level: Annotated[
         float, typer.Option(help="Level that intervals must be able to have, in (0, 1).")
     ] = 0.9,
-    samples: Annotated[int, SAMPLES] = 500,
+    samples: Annotated[int, SAMPLES] = 200,
     seed: Annotated[int, SEED] = 1,
 ) -> None:
     """Calibrate the intervals of a model on trajectories that it has not learned from."""
+    from ..devices import on_first
     from ..files import load
 
     out = model if out is None else out
@@ -73,7 +75,8 @@ def calibrate(
     _check_fresh(loaded, given, data, "calibrate on")
     _check_level(len(given), level, str(data))
     with Session() as session:
-        loaded.calibrate(given, samples, seed).save(out)
+        calibrated = loaded.calibrate(given, samples, seed)
+        on_first(lambda: calibrated.save(out))
     highest = len(given) / (len(given) + 1)
     session.say(
         f"Calibrated on {len(given)} trajectories, for intervals up to the level {highest:.3f}.",
@@ -101,6 +104,7 @@ def forecast(
     ] = None,
 ) -> None:
     """Forecast from one initial state, or from those of a file."""
+    from ..devices import on_first
     from ..files import load
     from ..forecast_files import check_forecast_file, csv_of, write_forecasts
 
@@ -110,6 +114,8 @@ def forecast(
     if loaded.calibration is not None:
         _check_level(loaded.calibration.conformal.trajectories, level, f"of {model}")
     starts, times = _starts(loaded, start, data, until, records)
+    if loaded.calibration is not None:
+        loaded.calibration.on(times)  # refuses times beyond it before any work is done
     with Session() as session:
         made = [loaded.forecast(x, times, samples, seed) for x in starts]
     if loaded.calibration is None:
@@ -119,7 +125,7 @@ def forecast(
     if out is None:
         print(csv_of(made, level), end="")
     else:
-        write_forecasts(made, level, out)
+        on_first(lambda: write_forecasts(made, level, out))
         session.say(f"Wrote {len(made)} forecasts of {samples} samples to {out}.")
 
 
@@ -131,6 +137,7 @@ def evaluate(
     seed: Annotated[int, SEED] = 1,
 ) -> None:
     """Score a calibrated model on trajectories that it has never seen."""
+    from ..devices import on_first
     from ..experiment._evaluate import evaluate_model
     from ..experiment._write import write_evaluation
     from ..files import load
@@ -140,7 +147,7 @@ def evaluate(
     _check_fresh(loaded, given, data, "evaluate on")
     with working_in(out), Session() as session:
         outcome = evaluate_model(loaded, given, model.stem, samples, seed, session.progress)
-        write_evaluation(outcome, out)
+        on_first(lambda: write_evaluation(outcome, out))
     print_tables(outcome.results, session.console)
     session.say(f"Open {out / 'report.html'}; numbers and figures are beside it.")
 
@@ -171,10 +178,11 @@ def report(
     folder: Annotated[Path, typer.Argument(help="Folder that run or evaluate wrote.")],
 ) -> None:
     """Make the page and the figures of a folder anew from its numbers."""
+    from ..devices import on_first
     from ..experiment._write import rewrite_report
 
     with Session() as session:
-        rewrite_report(folder)
+        on_first(lambda: rewrite_report(folder))
     session.say(f"Open {folder / 'report.html'}.")
 
 

@@ -4,7 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -43,15 +43,27 @@ class Session:
 
     def warn(self, sentence: str) -> None:
         """Print a sentence where it does not mix with results."""
-        print(f"spenn: {sentence}", file=sys.stderr)
+        from ..devices import first_process
+
+        if first_process():
+            print(f"spenn: {sentence}", file=sys.stderr)
 
 
 @contextmanager
 def working_in(folder: Path) -> Iterator[None]:
-    """Be alone in a folder that can be written to.
+    """Be alone in a folder that can be written to; of several processes, the first is there.
 
     One that did not exist goes again if the work fails and has left nothing in it.
     """
+    from ..devices import on_first
+
+    with ExitStack() as stack:
+        on_first(lambda: stack.enter_context(_alone_in(folder)))
+        yield
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
     from ..folders import locked, prepare
 
     existed = folder.exists()
@@ -73,6 +85,12 @@ def working_in(folder: Path) -> Iterator[None]:
 
 def check_file(path: Path) -> None:
     """Refuse a place where no file can be written, before any work is done."""
+    from ..devices import on_first
+
+    on_first(lambda: _check_file(path))
+
+
+def _check_file(path: Path) -> None:
     from ..folders import prepare
 
     if path.is_dir():

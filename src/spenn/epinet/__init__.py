@@ -8,10 +8,8 @@ from ._epinet import PerturbedPICNN as PerturbedPICNN
 from ._epinet import Shape as Shape
 from ._index import INDICES as INDICES
 from ._index import AbstractIndex as AbstractIndex
-from ._index import Exponential as Exponential
-from ._index import HalfNormal as HalfNormal
+from ._index import NonNegative as NonNegative
 from ._index import Normal as Normal
-from ._index import Uniform as Uniform
 from ._priors import CONVEX_SHARE as CONVEX_SHARE
 from ._priors import scale_priors as scale_priors
 from ._spenn import SPENN as SPENN

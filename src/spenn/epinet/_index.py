@@ -2,62 +2,79 @@
 
 import abc
 import math
+from collections.abc import Callable
+from functools import partial
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 
 class AbstractIndex(eqx.Module):
     """Distribution of one component of the index; components are independent."""
 
-    mean: eqx.AbstractVar[float]
+    mean: eqx.AbstractVar[Float[Array, ""]]
 
     @abc.abstractmethod
     def draw(self, shape: tuple[int, ...], *, key: PRNGKeyArray) -> Float[Array, "*shape"]:
         """Independent draws."""
 
 
-class HalfNormal(AbstractIndex):
+def _half_normal(shape, key):
     """Absolute value of a standard normal variable."""
-
-    mean: float = math.sqrt(2 / math.pi)
-
-    def draw(self, shape, *, key):
-        """Independent draws."""
-        return jnp.abs(jax.random.normal(key, shape))
+    return jnp.abs(jax.random.normal(key, shape))
 
 
-class Uniform(AbstractIndex):
+def _uniform(shape, key):
     """Uniform on [0, 5]."""
-
-    mean: float = 2.5
-
-    def draw(self, shape, *, key):
-        """Independent draws."""
-        return jax.random.uniform(key, shape, maxval=5.0)
+    return jax.random.uniform(key, shape, maxval=5.0)
 
 
-class Exponential(AbstractIndex):
+def _exponential(shape, key):
     """Unit exponential truncated to [0, 5], by inversion of its distribution function."""
+    mass = -jnp.expm1(-5.0)
+    return -jnp.log1p(-mass * jax.random.uniform(key, shape))
 
-    mean: float = 1 - 5 / math.expm1(5.0)
+
+LAWS = {
+    "half-normal": (_half_normal, math.sqrt(2 / math.pi)),
+    "uniform": (_uniform, 2.5),
+    "exponential": (_exponential, 1 - 5 / math.expm1(5.0)),
+}
+
+
+class NonNegative(AbstractIndex):
+    """One of the three laws of the paper: half-normal, uniform or exponential.
+
+    Which one is data, not structure, so that one compiled program serves all of them.
+    """
+
+    number: Int[Array, ""]
+    mean: Float[Array, ""]
+
+    def __init__(self, name: str):
+        """Choose a law by its name."""
+        self.number = jnp.asarray(list(LAWS).index(name), jnp.int32)
+        self.mean = jnp.asarray(LAWS[name][1], float)
 
     def draw(self, shape, *, key):
         """Independent draws."""
-        mass = -jnp.expm1(-5.0)
-        return -jnp.log1p(-mass * jax.random.uniform(key, shape))
+        return jnp.stack([draw(shape, key) for draw, _ in LAWS.values()])[self.number]
 
 
 class Normal(AbstractIndex):
     """Standard normal: for perturbations of either sign, which convexity does not allow."""
 
-    mean: float = 0.0
+    mean: Float[Array, ""]
+
+    def __init__(self):
+        """There is one only."""
+        self.mean = jnp.zeros(())
 
     def draw(self, shape, *, key):
         """Independent draws."""
         return jax.random.normal(key, shape)
 
 
-INDICES = {"half-normal": HalfNormal, "uniform": Uniform, "exponential": Exponential}
+INDICES: dict[str, Callable[[], NonNegative]] = {name: partial(NonNegative, name) for name in LAWS}

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__
+from ..devices import everywhere, first_process
 from ..files import load
 from ..folders import write_atomically
 from ..model import Model
@@ -48,7 +49,11 @@ class Parts:
         self.fingerprint = hashlib.sha256(f"{__version__} {plain}".encode()).hexdigest()
 
     def get(self, name: str) -> tuple[Model, Part] | None:
-        """A finished part, if there is one."""
+        """A finished part, if there is one, for every process."""
+        found = self._read(name)
+        return found if everywhere(found is not None) else None
+
+    def _read(self, name: str) -> tuple[Model, Part] | None:
         if self.folder is None or not self._are_ours():
             return None
         folder = self.folder / name
@@ -68,7 +73,7 @@ class Parts:
 
     def put(self, name: str, model: Model, part: Part) -> None:
         """Keep a part, in place of what its training kept; if it cannot be, the run goes on."""
-        if self.folder is None:
+        if self.folder is None or not first_process():
             return
         try:
             self._claim(self.folder)

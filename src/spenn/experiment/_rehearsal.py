@@ -25,8 +25,8 @@ from ._data import RunData
 class Rehearsal:
     """`start` it when the device is at work and the host idle; `wait` for it before the real thing.
 
-    Without an accelerator it does nothing: training needs the host itself. Baselines are not
-    rehearsed.
+    Without an accelerator it does nothing: training needs the host itself. Nor does it with
+    several, whose programs are others. Baselines are not rehearsed.
     """
 
     def __init__(self, config: RunConfig, data: RunData):
@@ -38,7 +38,8 @@ class Rehearsal:
 
     def start(self) -> None:
         """Start, once."""
-        if not self.jobs and self.methods and jax.default_backend() != "cpu":
+        alone = jax.device_count() == 1 and jax.default_backend() != "cpu"
+        if not self.jobs and self.methods and alone:
             self.jobs.append(self.pool.submit(self._start, self.config, self.data))
 
     def wait(self) -> None:

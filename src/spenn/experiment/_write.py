@@ -40,8 +40,7 @@ def write_evaluation(outcome: Outcome, out: Path) -> None:
 def rewrite_report(folder: Path) -> None:
     """Make page and figures of a folder anew."""
     results, scene, parts = read_archive(folder)
-    with together(folder) as made:
-        _show(Outcome(results, {}, scene, parts), made)
+    write_evaluation(Outcome(results, {}, scene, parts), folder)
 
 
 def _show(outcome: Outcome, made: Path) -> None:

@@ -9,6 +9,7 @@ from ._summary import Diverged as Diverged
 from ._summary import Evaluation as Evaluation
 from ._summary import Summary as Summary
 from ._summary import evaluate as evaluate
-from ._summary import find_diverged as find_diverged
+from ._summary import first_lost as first_lost
+from ._summary import list_diverged as list_diverged
 from ._summary import rehearse as rehearse
 from ._summary import spread as spread

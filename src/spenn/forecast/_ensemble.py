@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..data import Trajectories
+from ..devices import over_devices
 from ..generic import AbstractDomain, AbstractMethod, Coordinates
 from ..integrate import Drive, Laws, audited_rollout
 from ..machine import cores
@@ -26,9 +27,10 @@ WORKERS = {"cpu": cores()}
 
 
 class Chunk(NamedTuple):
-    """Rollouts of a few trajectories, on the device.
+    """Rollouts of a few trajectories, on one device or along the first axis on all of them.
 
-    States are in the user's units, rates of energy and entropy per unit of the model's time.
+    States are in the user's units, rates of energy and entropy per unit of the model's time. All
+    chunks are of one size: rows after the last trajectory repeat others.
     """
 
     trajectories: range
@@ -50,7 +52,8 @@ def ensemble(
     `drive`, from `driving`, moves the entries that a domain prescribes. A trajectory that is
     shorter than the grid stands still from its last record on.
     """
-    size = chunk_size(len(initial), len(indices), len(times), initial.shape[1], method.domain.cells)
+    shape = len(indices), len(times), initial.shape[1], method.domain.cells
+    size = _rows(len(initial), *shape)
     steps, scaled = _steps_and_states(coordinates, initial, times, lengths)
     double = jnp.result_type(float) == jnp.float64  # a setting of this thread alone
 
@@ -59,14 +62,31 @@ def ensemble(
         chosen = range(start, min(start + size, len(initial)))
         # A short last chunk is filled up, so that one compilation serves all chunks.
         inputs = _chosen((scaled, drive, steps), np.resize(chosen, size))
-        states, laws = _roll(method, coordinates, *inputs, indices)
-        if (length := len(chosen)) < size:
-            states, laws = jax.tree.map(lambda a, n=length: a[:n], (states, laws))
-        return jax.block_until_ready(Chunk(chosen, states, laws))
+        made = _on_all_devices(method, coordinates, inputs, indices)
+        return jax.block_until_ready(Chunk(chosen, *made))
 
     first, *rest = range(0, len(initial), size)
     yield roll(first)  # alone, so that it is compiled once
-    yield from _ahead(roll, rest, WORKERS.get(jax.default_backend(), 1))
+    # Programs for several devices, started by several threads, could wait for each other for ever.
+    workers = WORKERS.get(jax.default_backend(), 1)
+    yield from _ahead(roll, rest, workers) if jax.local_device_count() == 1 else map(roll, rest)
+
+
+def _on_all_devices(method, coordinates, inputs, indices):
+    """Trajectories are shared out over the devices or, if they are fewer, samples."""
+    if len(inputs[0]) >= jax.local_device_count():
+        return _roll(method, coordinates, *jax.tree.map(over_devices, inputs), indices)
+    made = _roll(method, coordinates, *inputs, over_devices(indices))
+    together = jax.device_put(made, jax.local_devices()[0])
+    return jax.tree.map(lambda a: a[:, : len(indices)], together)
+
+
+def _rows(trajectories: int, samples: int, *shape: int) -> int:
+    """Rows of a chunk that is shared out over all devices."""
+    devices = jax.local_device_count()
+    if trajectories >= devices:
+        return devices * chunk_size(-(-trajectories // devices), samples, *shape)
+    return chunk_size(trajectories, -(-samples // devices), *shape)
 
 
 def _ahead(function: Callable[[int], Chunk], items: list[int], workers: int) -> Iterator[Chunk]:
@@ -88,7 +108,10 @@ def compile_ensemble(
     indices: Float[Array, "sample k"],
     drive: Drive | None = None,
 ) -> Chunk:
-    """Compile `ensemble` for these shapes without running it; a first chunk, as shapes alone."""
+    """Compile `ensemble` for these shapes without running it; a first chunk, as shapes alone.
+
+    For one device.
+    """
     size = chunk_size(len(initial), len(indices), len(times), initial.shape[1], method.domain.cells)
     steps, scaled = _steps_and_states(coordinates, initial, times)
     first = _chosen((scaled, drive, steps), np.arange(size))
@@ -121,7 +144,7 @@ def _steps_and_states(coordinates, initial, times, lengths=None):
 
 
 def chunk_size(trajectories: int, samples: int, records: int, entries: int, cells: int = 1) -> int:
-    """Trajectories per chunk: all chunks equal, none over the memory limit."""
+    """Trajectories per chunk, on one device: all chunks equal, none over the memory limit."""
     per_trajectory = samples * records * (entries + cells + 4) * jnp.zeros(()).itemsize
     batch = BATCH.get(jax.default_backend(), BATCH["gpu"])
     most = min(batch // (samples * cells), MEMORY // per_trajectory)

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from ..calibrate import crps, energy_score, rank_histogram, raw_coverage
 from ..data import Trajectories
+from ..devices import collect, from_process, over_devices, own_rows, where_rows_are
 from ..generic import AbstractDomain, AbstractMethod, Coordinates
 from ..integrate import Laws
 from ._ensemble import Chunk, compile_ensemble, driving, ensemble
@@ -17,7 +18,7 @@ from ._ensemble import Chunk, compile_ensemble, driving, ensemble
 LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
 RANK_BINS = 20
 FAR = 10.0
-NOBODY = -1
+NEVER = NOBODY = -1
 
 
 class Audit(NamedTuple):
@@ -84,28 +85,45 @@ def evaluate(
     Only summaries are kept, and the samples of the one trajectory numbered `keep`. Samples that
     diverge are listed, and in the summaries others of the same trajectory stand in for them; a
     trajectory without any other is an error or, if it is not among the first so many that are
-    `required`, has a summary of NaN.
+    `required`, has a summary of NaN. Trajectories are shared out over all processes and devices.
     """
-    required = len(data) if required is None else required
-    summaries, diverged, kept = [], [], None
+    count = len(data)
+    if not 0 <= keep < count:
+        raise ValueError(f"there is no trajectory {keep} among {count}.")
+    reach, own = _reach(method.domain, data.states), data[own_rows(count)]
+    # Every process keeps a row of its own; that of the one who has the right one counts.
+    owner, row = divmod(keep, len(own))
+
+    def done(rows):
+        # With a row of this share goes one of every other share, but for those that fill it up.
+        report(sum(-(-(count - row) // len(own)) for row in rows))
+
+    share, kept = _evaluate_share(method, coordinates, own, indices, reach, row, done)
+    summary, lost = collect(share, count)
+    _check_sound(lost[:required])
+    return Evaluation(summary, list_diverged(lost), *from_process(kept, owner))
+
+
+def _evaluate_share(method, coordinates, data, indices, reach, keep, report):
+    """Summaries and lost samples of some trajectories, and all samples of one of them."""
+    summaries, every_lost, kept = [], [], None
     levels, free = jnp.asarray(LEVELS), method.domain.free(data.states.shape[-1])
     drive = driving(method.domain, coordinates, data)
-    reach = _reach(method.domain, data.states)
     start, lengths = data.states[:, 0], data.lengths
     for chunk in ensemble(method, coordinates, start, data.times, indices, drive, lengths):
         chosen, states, laws = chunk
-        truth = jnp.asarray(data.states[chosen.start : chosen.stop], float)
-        bad = find_diverged(chunk, reach)
-        diverged += bad
-        sound = _replaced(states, laws, _rows(chunk, bad, required)) if bad else (states, laws)
+        rows = np.resize(chosen, len(states))
+        truth = over_devices(jnp.asarray(data.states[rows], float))
+        lost = first_lost(chunk, reach)
+        sound = states, laws
+        if np.any(lost != NEVER):
+            sound = _replaced(states, laws, over_devices(jnp.asarray(_stand_ins(lost))))
         summaries.append(summarise_many(*sound, truth, levels, free))
+        every_lost.append(lost)
         if keep in chosen:
-            row = keep - chosen.start
-            kept = jax.tree.map(np.asarray, _row((states, laws), row))
-        report(len(chosen))
-    if kept is None:
-        raise ValueError(f"there is no trajectory {keep} among {len(data)}.")
-    return Evaluation(_concatenate(summaries), tuple(diverged), *kept)
+            kept = jax.tree.map(lambda a, i=keep - chosen.start: np.asarray(a[i]), (states, laws))
+        report(chosen)
+    return _concatenate(list(zip(summaries, every_lost, strict=True)), len(data)), kept
 
 
 def rehearse(
@@ -124,13 +142,26 @@ def rehearse(
     summarise_many.lower(states, laws, truth, jnp.asarray(LEVELS), free).compile()
 
 
-def find_diverged(chunk: Chunk, reach: Float[Any, " d"] | float = np.inf) -> list[Diverged]:
-    """Samples of a chunk that left the finite numbers, or went beyond the `reach` of an entry."""
-    finite, chosen = np.asarray(_near(chunk.states, chunk.laws, reach)), chunk.trajectories
-    return [
-        Diverged(chosen[i], int(j), int(np.argmin(finite[i, j])))
-        for i, j in np.argwhere(~finite.all(-1))
-    ]
+def first_lost(
+    chunk: Chunk, reach: Float[Any, " d"] | float = np.inf
+) -> Int[np.ndarray, "trajectory sample"]:
+    """The first record where a sample left the finite numbers or the `reach` of an entry, or -1."""
+    near = np.asarray(_near(chunk.states, chunk.laws, reach))
+    return np.where(near.all(-1), NEVER, np.argmin(near, -1))
+
+
+def list_diverged(lost: Int[np.ndarray, "trajectory sample"]) -> tuple[Diverged, ...]:
+    """Samples that were lost, from where `first_lost` says that each was."""
+    return tuple(Diverged(int(i), int(j), int(lost[i, j])) for i, j in np.argwhere(lost != NEVER))
+
+
+def _check_sound(lost: Int[np.ndarray, "trajectory sample"]) -> None:
+    hopeless = np.flatnonzero((lost != NEVER).all(1))
+    if hopeless.size:
+        raise ValueError(
+            f"every sample of trajectory {hopeless[0]} diverged, the first at record "
+            f"{lost[hopeless[0]].min()}: there is no forecast."
+        )
 
 
 @jax.jit
@@ -150,19 +181,12 @@ def _reach(domain: AbstractDomain, states: Float[np.ndarray, "trajectory time d"
     return FAR * np.where(by_variable > 0, by_variable, np.inf)[variables]
 
 
-def _rows(chunk: Chunk, bad: list[Diverged], required: int) -> Int[np.ndarray, "trajectory sample"]:
+def _stand_ins(lost: Int[np.ndarray, "trajectory sample"]) -> Int[np.ndarray, "trajectory sample"]:
     """Which sample to take in place of each one: lost ones give way to the others in turn."""
-    rows = np.tile(np.arange(chunk.states.shape[1]), (len(chunk.trajectories), 1))
-    for trajectory in sorted({lost.trajectory for lost in bad}):
-        steps = {lost.sample: lost.step for lost in bad if lost.trajectory == trajectory}
-        sound = np.setdiff1d(np.arange(rows.shape[1]), list(steps))
-        if trajectory < required and not sound.size:
-            raise ValueError(
-                f"every sample of trajectory {trajectory} diverged, the first at record "
-                f"{min(steps.values())}: there is no forecast."
-            )
-        row = chunk.trajectories.index(trajectory)
-        rows[row] = np.resize(sound, rows.shape[1]) if sound.size else NOBODY
+    rows = np.tile(np.arange(lost.shape[1]), (len(lost), 1))
+    for row in np.flatnonzero((lost != NEVER).any(1)):
+        sound = np.flatnonzero(lost[row] == NEVER)
+        rows[row] = np.resize(sound, len(lost[row])) if sound.size else NOBODY
     return rows
 
 
@@ -174,13 +198,11 @@ def _replaced(states, laws, rows):
         lost = (rows == NOBODY).reshape(-1, *(1,) * (a.ndim - 1))
         return jnp.where(lost, jnp.nan, a[rows])
 
-    return jax.vmap(lambda tree, rows: jax.tree.map(lambda a: take(a, rows), tree))(
-        (states, laws), rows
-    )
+    def one(trajectory):
+        samples, rows = trajectory
+        return jax.tree.map(lambda a: take(a, rows), samples)
 
-
-def _row(tree, i):
-    return jax.tree.map(lambda a: a[i], tree)
+    return where_rows_are(jax.vmap(one), len(states))(((states, laws), rows))
 
 
 def summarise(states, laws: Laws, truth, levels, free) -> Summary:
@@ -211,7 +233,8 @@ def summarise_many(states, laws, truth, levels, free) -> Summary:
         states, laws, truth = trajectory
         return summarise(states, laws, truth, levels, free)
 
-    return jax.lax.map(one, (states, laws, truth))
+    every = where_rows_are(lambda rows: jax.lax.map(one, rows), len(states))
+    return every((states, laws, truth))
 
 
 def spread(samples: Float[Any, "sample time variable"]) -> Float[Array, "time variable"]:
@@ -241,6 +264,8 @@ def _audit(laws: Laws) -> Audit:
     )
 
 
-def _concatenate(summaries: list[Summary]) -> Summary:
-    """NumPy arrays with one leading trajectory axis."""
-    return jax.tree.map(lambda *parts: np.concatenate([np.asarray(p) for p in parts]), *summaries)
+def _concatenate(chunks: list, count: int) -> Any:
+    """NumPy arrays with one leading axis, of so many trajectories."""
+    return jax.tree.map(
+        lambda *parts: np.concatenate([np.asarray(p) for p in parts])[:count], *chunks
+    )

@@ -108,7 +108,7 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Sampler:
-    """The chains of a problem, all at once, shared out over the devices that JAX sees."""
+    """The chains of a problem, all at once, shared out over the devices of this process."""
 
     problem: Problem
     hmc: HMCConfig
@@ -190,7 +190,7 @@ def split_rhat(values: Float[np.ndarray, "chain draw p"]) -> Float[np.ndarray, "
 
 def _over_chains(function: Callable, chains: int) -> Callable:
     """A function of one chain for all of them, on as many devices as divide them."""
-    devices = jax.devices()
+    devices = jax.local_devices()
     count = max(n for n in range(1, len(devices) + 1) if chains % n == 0)
     many = jax.vmap(function)
     if count == 1:

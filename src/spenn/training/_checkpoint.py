@@ -28,7 +28,7 @@ class Checkpoint:
 
     Whoever works asks `get` what there was under a name, and tells `put` what to keep. A file that
     is damaged counts as none. Where nothing can be written the work goes on: what was kept before
-    stays as it is.
+    stays as it is. Of several processes each keeps what it has done itself.
     """
 
     def __init__(self, folder: Path | None = None, fingerprint: str = ""):
@@ -90,10 +90,10 @@ class Checkpoint:
 
     def _path(self, name: str) -> Path:
         assert self.folder is not None
-        return self.folder / f"{name}.safetensors"
+        return self.folder / f"{_of_process(name)}.safetensors"
 
     def _text(self, name: str) -> str:
-        return f"{name} {self.fingerprint}"
+        return f"{_of_process(name)} {self.fingerprint}"
 
     def _complain(self, error: OSError) -> None:
         if not self.complained:
@@ -103,6 +103,11 @@ class Checkpoint:
                 stacklevel=3,
             )
         self.complained = True
+
+
+def _of_process(name: str) -> str:
+    number = jax.process_index()
+    return f"{name}-{number}" if number else name
 
 
 NOTHING = Checkpoint()

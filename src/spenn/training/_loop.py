@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
+from ..devices import collect, over_devices, share_out
 from ._checkpoint import NOTHING, Checkpoint
 from ._soap import SoapState, scale_by_soap
 
@@ -78,19 +78,6 @@ def over_members(function: Callable[..., Array], *runs: Progress) -> Progress:
     return Progress(trainable, optimiser._replace(step=first.optimiser.step), first.step)
 
 
-def share_out(array: Array) -> Array:
-    """The same array, its members shared out over all devices; some are repeated to fill them up.
-
-    Fewer members than devices stay together on one.
-    """
-    devices = jax.devices()
-    if len(devices) == 1 or len(array) < len(devices):
-        return array
-    rows = np.resize(np.arange(len(array)), -(-len(array) // len(devices)) * len(devices))
-    mesh = Mesh(np.array(devices), ("member",))
-    return jax.device_put(array[rows], NamedSharding(mesh, PartitionSpec("member")))
-
-
 def advance(
     loss: Loss,
     progress: Progress,
@@ -112,10 +99,12 @@ def advance(
     The rate rises over the first steps and falls to zero as a cosine at step `total`. Batches and
     indices are a function of the key and the step alone, so a run can be cut anywhere. Without
     samples the loss is given none. Weights where `masks`, a tree like the members', is zero stay as
-    they are. What the checkpoint has under its `name` is not done again.
+    they are. What the checkpoint has under its `name` is not done again. Members are shared out
+    over all processes and devices.
     """
-    number = jnp.result_type(float)
-    last = np.full(len(jax.tree.leaves(progress.trainable)[0]), np.nan, number)
+    number, members = jnp.result_type(float), _count(progress)
+    progress, masks = over_members(_own, progress), jax.tree.map(_own, masks)
+    last = np.full(_count(progress), np.nan, number)
     if (found := checkpoint.get(name, (progress, last))) is not None:
         before = int(progress.step)
         progress, last = found
@@ -138,7 +127,24 @@ def advance(
     finally:
         if int(reached[0].step) > kept:
             checkpoint.put(name, reached)
-    return reached
+    return _collected(*reached, members)
+
+
+def _own(array: Array) -> Array:
+    return over_devices(share_out(array))
+
+
+def _collected(progress, losses, members):
+    """Progress and losses of all members, off the devices that they were shared out over."""
+    here = jax.tree.map(np.asarray, progress)
+    shares = (here.trainable, here.optimiser._replace(step=None), losses)
+    trainable, optimiser, losses = collect(shares, members)
+    optimiser = optimiser._replace(step=here.optimiser.step)
+    return jax.tree.map(jnp.asarray, Progress(trainable, optimiser, here.step)), losses
+
+
+def _count(progress: Progress) -> int:
+    return len(jax.tree.leaves(progress.trainable)[0])
 
 
 @eqx.filter_jit
@@ -146,7 +152,7 @@ def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, k
     optimiser = scale_by_soap()
     rate = _cosine(learning_rate, total)
     # A batch of one model would run at half the speed of that model alone on a CPU.
-    alone = len(jax.tree.leaves(progress.trainable)[0]) == 1
+    alone = _count(progress) == 1
     every = (lambda function, *_: function) if alone else jax.vmap
     if alone:
         progress, masks = over_members(lambda a: a[0], progress), member(masks, 0)

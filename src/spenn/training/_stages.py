@@ -24,11 +24,12 @@ from ._loop import (
     join,
     keep,
     member,
-    over_members,
-    share_out,
     stack,
 )
 from ._losses import PER_STATE, base_loss, epinet_loss
+
+# Loss per variable. Starts that do not dissipate yet stand at 1e-2, others soon below 1e-3.
+PLATEAU = 3e-3
 
 
 def fit_base(
@@ -41,7 +42,10 @@ def fit_base(
     report: Report = lambda steps, loss: None,
     checkpoint: Checkpoint = NOTHING,
 ) -> Blocks:
-    """Stage one. Several fresh starts are trained side by side; after a while the best goes on."""
+    """Stage one. Several fresh starts are trained side by side; after a while the best goes on.
+
+    Where all of them are still on the plateau, others are tried, for as many heats as configured.
+    """
     start_key, data_key = split(key, 2)
     size = samples.states.shape[1]
 
@@ -49,13 +53,16 @@ def fit_base(
         key = jax.random.fold_in(start_key, number)
         return physics.blocks(coordinates, size, config.width, config.depth, key=key)
 
-    weights, shared = separate([start(number) for number in range(config.races)], is_learned)
+    number = config.races
+    weights, shared = separate([start(i) for i in range(config.heats * number)], is_learned)
+    heats = [stack(weights[i : i + number]) for i in range(0, len(weights), number)]
     (best,) = race(
         base_loss,
-        [stack(weights)],
+        heats,
         shared,
         samples,
         Schedule.of_base(config, physics.domain),
+        enough=PLATEAU * size,
         key=data_key,
         report=report,
         checkpoint=checkpoint,
@@ -94,6 +101,7 @@ def race(
     schedule: Schedule,
     *,
     winners: int = 1,
+    enough: float = 0.0,
     masks: PyTree | None = None,
     key: PRNGKeyArray,
     report: Report,
@@ -101,15 +109,16 @@ def race(
 ) -> list[PyTree]:
     """Train all starts for a while or to the end, and as many `winners` to the end.
 
-    Starts of one heat, stacked weights, are trained together; heats follow each other, and only
-    the first is reported. Of the starts whose numbers differ by multiples of `winners`, the one
-    with the lowest loss wins. What the checkpoint has is not done again.
+    Starts of one heat, stacked weights, are trained together; heats follow each other until a loss
+    is below `enough`, and only the first is reported. Of the starts whose numbers differ by
+    multiples of `winners`, the one with the lowest loss wins. What the checkpoint has is not done
+    again.
     """
 
     def run(name, progress, until, report=report):
-        progress, losses = advance(
+        return advance(
             loss,
-            over_members(share_out, progress),
+            progress,
             shared,
             samples,
             until=until,
@@ -118,26 +127,28 @@ def race(
             learning_rate=schedule.learning_rate,
             key=key,
             report=report,
-            masks=jax.tree.map(share_out, masks),
+            masks=masks,
             checkpoint=checkpoint,
             name=name,
         )
-        # Devices may have been filled up with repeated members.
-        return over_members(lambda a: a[:together], progress), losses[:together]
 
-    together = len(jax.tree.leaves(heats[0])[0])
     until = min(schedule.race_steps, schedule.steps)
-    finished = [run("heat-0", begin(heats[0]), until)]
-    finished += [
-        run(f"heat-{number}", begin(heat), until, lambda steps, loss: None)
-        for number, heat in enumerate(heats[1:], 1)
-    ]
-    losses = np.concatenate([losses for _, losses in finished])
-    rivals = np.where(np.isnan(losses), np.inf, losses).reshape(-1, winners)
-    best = np.argmin(rivals, 0) * winners + np.arange(winners)
-    chosen = keep(join([progress for progress, _ in finished]), best)
-    progress, _ = run("winners", chosen, schedule.steps)
+    finished, losses = [], np.zeros(0)
+    for number, heat in enumerate(heats):
+        progress, latest = run(
+            f"heat-{number}", begin(heat), until, report if not number else _hush
+        )
+        finished.append(progress)
+        losses = np.append(losses, np.where(np.isnan(latest), np.inf, latest))
+        if losses.min() < enough:
+            break
+    best = np.argmin(losses.reshape(-1, winners), 0) * winners + np.arange(winners)
+    progress, _ = run("winners", keep(join(finished), best), schedule.steps)
     return [member(progress.trainable, number) for number in range(winners)]
+
+
+def _hush(steps: int, loss: float) -> None:
+    del steps, loss
 
 
 def fit_epinet(
