@@ -6,7 +6,7 @@ import numpy as np
 import optax
 import pytest
 
-from spenn.training import scale_by_soap, soap
+from spenn.training import _soap, scale_by_soap, soap
 from spenn.training._soap import householder
 
 B1, B2, EPS, REFRESH = 0.9, 0.8, 1e-8, 5
@@ -113,6 +113,29 @@ def test_square_matrix_from_a_fresh_start(x64):
     plain = PlainSoap(np.zeros((4, 4)), np.zeros((4, 4)))
     for _ in range(STEPS):
         gradient = rng.normal(size=(4, 4))
+        ours, state = jax.jit(optimiser.update)(jnp.asarray(gradient), state)
+        np.testing.assert_allclose(ours, plain.update(gradient), rtol=1e-7, atol=1e-9)
+
+
+class ShortSides(PlainSoap):
+    """A long side keeps the basis it starts with."""
+
+    @staticmethod
+    def _refreshed(average, basis):
+        if len(average) > 3:
+            return basis, np.arange(len(average))
+        return PlainSoap._refreshed(average, basis)
+
+
+@pytest.mark.parametrize("shape", [(5, 2), (2, 5), (4, 4)])
+def test_long_sides_are_not_turned(x64, monkeypatch, shape):
+    monkeypatch.setattr(_soap, "LONGEST", 3)
+    rng = np.random.default_rng(3)
+    optimiser = scale_by_soap(B1, B2, EPS, REFRESH)
+    state = optimiser.init(jnp.zeros(shape))
+    plain = ShortSides(*(np.zeros((k, k)) for k in shape))
+    for _ in range(STEPS):
+        gradient = rng.normal(size=shape)
         ours, state = jax.jit(optimiser.update)(jnp.asarray(gradient), state)
         np.testing.assert_allclose(ours, plain.update(gradient), rtol=1e-7, atol=1e-9)
 

@@ -24,6 +24,9 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 SHIFT = 1e-6
+# A basis of a longer side costs more than it gains: its factorisation grows with the cube. The
+# readout of a Poisson operator's epinet has hundreds of rows where there are ten variables.
+LONGEST = 200
 
 
 class MatrixState(NamedTuple):
@@ -112,6 +115,7 @@ def _transpose(stack):
 def _matrix_state(stack):
     g, m, n = stack.shape
     zeros = jnp.zeros_like(stack)
+    m, n = (0 if k > LONGEST else k for k in (m, n))  # no basis: the side stays as it is
     left, right = (jnp.zeros((g, k, k), stack.dtype) for k in (m, n))
     bases = (jnp.broadcast_to(jnp.eye(k, dtype=stack.dtype), (g, k, k)) for k in (m, n))
     return MatrixState(zeros, zeros, left, right, *bases)
@@ -119,16 +123,26 @@ def _matrix_state(stack):
 
 def _matrix_step(gradient, state, b1, b2, eps, correct):
     momentum = b1 * state.momentum + (1 - b1) * gradient
-    turned = _matmul(_transpose(state.left_basis), gradient, state.right_basis)
+    left_basis, right_basis = state.left_basis, state.right_basis
+    turned = _turn(_transpose(left_basis), gradient, right_basis)
     second_moment = b2 * state.second_moment + (1 - b2) * turned**2
-    direction = _matmul(_transpose(state.left_basis), momentum, state.right_basis) / correct[0]
+    direction = _turn(_transpose(left_basis), momentum, right_basis) / correct[0]
     scaled = direction / (jnp.sqrt(second_moment / correct[1]) + eps)
-    step = _matmul(state.left_basis, scaled, _transpose(state.right_basis))
-    left = b2 * state.left + (1 - b2) * _matmul(gradient, _transpose(gradient))
-    right = b2 * state.right + (1 - b2) * _matmul(_transpose(gradient), gradient)
+    step = _turn(left_basis, scaled, _transpose(right_basis))
+    left, right = state.left, state.right
+    if left.size:
+        left = b2 * left + (1 - b2) * _matmul(gradient, _transpose(gradient))
+    if right.size:
+        right = b2 * right + (1 - b2) * _matmul(_transpose(gradient), gradient)
     return step, state._replace(
         momentum=momentum, second_moment=second_moment, left=left, right=right
     )
+
+
+def _turn(left, matrix, right):
+    """`left @ matrix @ right`; a side without a basis is not turned."""
+    matrix = _matmul(left, matrix) if left.size else matrix
+    return _matmul(matrix, right) if right.size else matrix
 
 
 def _vector_step(gradient, state, b1, b2, eps, correct):
@@ -144,6 +158,8 @@ def _refresh(states: dict[str, MatrixState]) -> dict[str, MatrixState]:
     for shape, state in states.items():
         for side in ("left", "right"):
             average, basis = getattr(state, side), getattr(state, f"{side}_basis")
+            if not basis.size:
+                continue
             image = _matmul(average, basis) + _shift(average) * basis
             order = jnp.argsort(-jnp.sum(basis * image, -2), -1)
             orders[shape, side] = order
@@ -151,12 +167,13 @@ def _refresh(states: dict[str, MatrixState]) -> dict[str, MatrixState]:
     bases = _orthonormalise(images)
 
     def refreshed(shape, state):
-        moment = state.second_moment
-        moment = jnp.take_along_axis(moment, orders[shape, "left"][..., :, None], -2)
-        moment = jnp.take_along_axis(moment, orders[shape, "right"][..., None, :], -1)
-        return state._replace(
-            second_moment=moment, left_basis=bases[shape, "left"], right_basis=bases[shape, "right"]
-        )
+        moment, changed = state.second_moment, {}
+        for side, axis in (("left", -2), ("right", -1)):
+            if (shape, side) in bases:
+                order = jnp.expand_dims(orders[shape, side], -3 - axis)
+                moment = jnp.take_along_axis(moment, order, axis)
+                changed[f"{side}_basis"] = bases[shape, side]
+        return state._replace(second_moment=moment, **changed)
 
     return {shape: refreshed(shape, state) for shape, state in states.items()}
 
