@@ -3,7 +3,8 @@
 python benchmarks/scaling.py        # cores are doubled up to those of this machine
 
 Every way is given the same cores, and evaluates the same S-PENN on the same trajectories, scores
-included. Efficiency is the time of one core over the time of n, over n.
+included. Efficiency is the time of one core over the time of n, over n. Seconds of CPU, of all
+processes together, say what a way costs where other work disturbs the clock.
 """
 
 import argparse
@@ -22,23 +23,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--measure", action="store_true", help="measure in this process")
     if parser.parse_args().measure:
-        print(measure())
+        print(*measure())
         return
     available = sorted(os.sched_getaffinity(0))
-    alone = seconds(available[:1], 1, 1)
-    print("| cores | by | seconds | efficiency |\n|---|---|---|---|")
-    print(f"| 1 | | {alone:.2f} | 1.00 |", flush=True)
+    alone, busy = seconds(available[:1], 1, 1)
+    print("| cores | by | seconds | of CPU | efficiency |\n|---|---|---|---|---|")
+    print(f"| 1 | | {alone:.2f} | {busy:.2f} | 1.00 |", flush=True)
     cores = 2
     while cores <= len(available):
         for way, (devices, processes) in WAYS.items():
-            spent = seconds(available[:cores], devices or cores, processes or cores)
+            spent, busy = seconds(available[:cores], devices or cores, processes or cores)
             efficiency = alone / spent / cores
-            print(f"| {cores} | {way} | {spent:.2f} | {efficiency:.2f} |", flush=True)
+            print(f"| {cores} | {way} | {spent:.2f} | {busy:.2f} | {efficiency:.2f} |", flush=True)
         cores *= 2
 
 
-def seconds(cores: list[int], devices: int, processes: int) -> float:
-    """Seconds of one evaluation, compiled before, in fresh processes that share the cores."""
+def seconds(cores: list[int], devices: int, processes: int) -> tuple[float, float]:
+    """Seconds of one evaluation by the clock and of CPU, in fresh processes that share the cores.
+
+    It is compiled before.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -60,11 +64,12 @@ def seconds(cores: list[int], devices: int, processes: int) -> float:
         )
         for i in range(processes)
     ]
-    said = [process.communicate()[0] for process in started]
-    return max(float(text.splitlines()[-1]) for text in said)
+    said = [process.communicate()[0].splitlines()[-1].split() for process in started]
+    clock, busy = zip(*(map(float, pair) for pair in said), strict=True)
+    return max(clock), sum(busy)
 
 
-def measure() -> float:
+def measure() -> tuple[float, float]:
     os.sched_setaffinity(0, map(int, os.environ["CORES"].split(",")))
     # After the cores are chosen: JAX counts them.
     import jax
@@ -87,9 +92,9 @@ def measure() -> float:
     indices = method.draw(SAMPLES, key=key)
 
     def once():
-        began = time.perf_counter()
+        began = time.perf_counter(), time.process_time()
         evaluate(method, coordinates, data, indices, required=0)
-        return time.perf_counter() - began
+        return time.perf_counter() - began[0], time.process_time() - began[1]
 
     once()
     return min(once() for _ in range(3))

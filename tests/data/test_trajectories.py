@@ -1,5 +1,7 @@
 """What a user may bring, and the one sentence for what not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -163,3 +165,18 @@ def test_derivatives_from_a_spline():
     ours = Trajectories(exact.times, exact.states)
     np.testing.assert_allclose(ours.derivatives, exact.derivatives, atol=3e-6)
     np.testing.assert_allclose(ours.derivatives[:, 5:-5], exact.derivatives[:, 5:-5], atol=1e-8)
+
+
+def test_smoothed_states_stay_with_their_trajectories():
+    rng = np.random.default_rng(0)
+    times = np.linspace(0, 6, 200)
+    noisy = np.sin(times + rng.uniform(0, 6, (4, 1)))[..., None] + 0.05 * rng.normal(
+        size=(4, 200, 1)
+    )
+    data = Trajectories(times, noisy)
+    assert 0.01 < np.std(data.smoothed - data.states) < 0.1
+    part = concatenate(data[2:], data[:2])
+    np.testing.assert_array_equal(part.smoothed, data.smoothed[[2, 3, 0, 1]])
+    np.testing.assert_array_equal(part.states, data.states[[2, 3, 0, 1]])
+    other = replace(data, states=-noisy, derivatives=-data.derivatives)
+    np.testing.assert_array_equal(other.smoothed, -noisy)

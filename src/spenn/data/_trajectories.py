@@ -32,7 +32,7 @@ class Trajectories:
     names: Sequence[str] = ()
     units: Sequence[str] = ()
     time_unit: str = ""
-    smoothed: np.ndarray = field(default=None, repr=False)  # type: ignore[assignment]
+    smoothed: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self):
         """Check shapes and values; fill in derivatives and names."""
@@ -53,7 +53,7 @@ class Trajectories:
             smoothed, derivatives = _estimated(times, states, lengths)
         else:
             derivatives = _padded("derivatives", self.derivatives)
-            smoothed = states if self.smoothed is None else np.asarray(self.smoothed)
+            smoothed = states
         if derivatives.shape != states.shape:
             raise ValueError(
                 f"derivatives have shape {derivatives.shape} and states {states.shape}: "
@@ -77,12 +77,12 @@ class Trajectories:
 
     def __getitem__(self, which: slice | np.ndarray) -> "Trajectories":
         """Some of the trajectories."""
-        return replace(
+        return _with_smoothed(
+            self.smoothed[which],
             self,
             times=self.times if self.times.ndim == 1 else self.times[which],
             states=self.states[which],
             derivatives=self.derivatives[which],
-            smoothed=self.smoothed[which],
         )
 
     @property
@@ -122,7 +122,7 @@ class Trajectories:
             during = grid <= elapsed[i, n - 1]
             states[i, during] = curve(grid[during])
             derivatives[i, during] = curve.derivative()(grid[during])
-        return replace(self, times=grid, states=states, derivatives=derivatives, smoothed=states)
+        return replace(self, times=grid, states=states, derivatives=derivatives)
 
     def split(self, *sizes: int, seed: int | None = None) -> tuple["Trajectories", ...]:
         """Disjoint sets of whole trajectories, in order or, with a seed, at random.
@@ -152,14 +152,19 @@ def concatenate(*parts: Trajectories) -> Trajectories:
             row for part in parts for row in np.broadcast_to(part.times, part.states.shape[:2])
         ]
         joined = lambda arrays: [row for array in arrays for row in array]  # noqa: E731
-    return replace(
-        first,
-        times=times,
-        **{
-            name: joined([getattr(part, name) for part in parts])
-            for name in ("states", "derivatives", "smoothed")
-        },
+    states, derivatives, smoothed = (
+        joined([getattr(part, name) for part in parts])
+        for name in ("states", "derivatives", "smoothed")
     )
+    smoothed = _padded("smoothed states", smoothed)
+    return _with_smoothed(smoothed, first, times=times, states=states, derivatives=derivatives)
+
+
+def _with_smoothed(smoothed: np.ndarray, data: Trajectories, **changes) -> Trajectories:
+    """Changed trajectories that remember what splines made of their states."""
+    changed = replace(data, **changes)
+    object.__setattr__(changed, "smoothed", smoothed)
+    return changed
 
 
 def _padded(name: str, given) -> np.ndarray:
