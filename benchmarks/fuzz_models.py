@@ -15,6 +15,7 @@ import signal
 import tempfile
 import time
 from collections import Counter
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -153,7 +154,8 @@ def change(rng, node):
         if not isinstance(node[key], dict | list) or not node[key] or rng.random() < 0.15:
             break
         node = node[key]
-    odd = ODD[rng.integers(len(ODD))]
+    # A copy: a later change may go inside it.
+    odd = deepcopy(ODD[rng.integers(len(ODD))])
     match rng.integers(4):
         case 0:
             del node[key]

@@ -26,6 +26,8 @@ from .forecast import (
     spread,
 )
 from .generic import AbstractMethod, Blocks, Coordinates, Deterministic
+from .integrate import AbstractIntegrator
+from .integrate import integrator as by_name
 from .laws import LawCheck, check_laws
 
 
@@ -197,10 +199,17 @@ class Model:
         velocity = self.method.realise(jnp.asarray(z)).velocity(self._scaled(x))
         return self.coordinates.unscaled_velocity(velocity)
 
-    def calibrate(self, data: Trajectories, samples: int = 500, seed: int = 1) -> "Model":
+    def calibrate(
+        self,
+        data: Trajectories,
+        samples: int = 500,
+        seed: int = 1,
+        integrator: str | AbstractIntegrator = "rk4",
+    ) -> "Model":
         """Calibrate forecasts on trajectories that were not used for training."""
-        indices, data = self.draw(samples, seed), data.on_one_grid()
-        summary = evaluate(self.method, self.coordinates, data, indices).summary
+        indices, data, chosen = self.draw(samples, seed), data.on_one_grid(), by_name(integrator)
+        every = evaluate(self.method, self.coordinates, data, indices, integrator=chosen)
+        summary = every.summary
         free = self.method.domain.free(data.states.shape[-1])
         truth = jnp.asarray(data.states[:, 1:, free], float)
         conformal = Conformal.fit(jnp.asarray(summary.mean), jnp.asarray(summary.std), truth)
@@ -213,9 +222,11 @@ class Model:
         samples: int = 500,
         seed: int = 1,
         prescribed: Float[ArrayLike, "time prescribed"] | None = None,
+        integrator: str | AbstractIntegrator = "rk4",
     ) -> Forecast:
-        """Sample trajectories from one initial state, by RK4 from each time to the next.
+        """Sample trajectories from one initial state, by one step from each time to the next.
 
+        The integrator is one of `spenn.integrate`, or the name of one: docs/integrators.md.
         Where entries are prescribed, as at the ends of a bar, `prescribed` holds their values.
         """
         times, x0 = np.asarray(times, np.float64), np.asarray(x0, np.float64)
@@ -226,7 +237,10 @@ class Model:
         indices = self.draw(samples, seed)
         drive = self._drive(x0, times, prescribed)
         own = share_out(indices)
-        (chunk,) = ensemble(self.method, self.coordinates, x0[None], times, own, drive)
+        chosen = by_name(integrator)
+        (chunk,) = ensemble(
+            self.method, self.coordinates, x0[None], times, own, drive, integrator=chosen
+        )
         states, lost = collect((chunk.states[0], first_lost(chunk)[0]), samples)
         diverged = list_diverged(lost[None])
         keep = np.setdiff1d(np.arange(samples), [d.sample for d in diverged])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spenn.generic import Bar, Coordinates, Generic
-from spenn.integrate import Drive, audited_rollout
+from spenn.integrate import Collocation, Drive, audited_rollout
 from spenn.physics import Physics
 
 CELLS = 7
@@ -85,6 +85,22 @@ def test_work_at_the_moving_end_balances_the_energy(x64):
     coarse, fine = gap(40), gap(80)
     assert fine < 1e-5
     assert 10 < coarse / fine < 30
+
+
+@pytest.mark.parametrize("count", [5, 40])
+def test_discrete_gradients_balance_the_energy_of_a_bar_to_rounding(x64, count):
+    """Work included, in steps of any length; entropy grows in every cell."""
+    field, x = _learned(), 0.3 * _states(1)[0]
+    steps = np.full(count, 1.0 / count)
+    drive = jax.tree.map(jnp.asarray, _drive(steps))
+    states, laws = jax.jit(
+        lambda x: audited_rollout(field, x, jnp.asarray(steps), drive, Collocation())
+    )(x)
+    assert np.ptp(laws.energy) > 1e-3
+    assert np.max(np.abs(laws.energy - laws.work - laws.energy[0])) < 1e-14
+    assert np.min(np.diff(laws.entropy, axis=0)) > -1e-16
+    where = list(_bar().prescribed)
+    np.testing.assert_array_equal(states[:, where], drive.values)
 
 
 def test_prescribed_entries_follow_their_records(x64):

@@ -52,6 +52,9 @@ def run(
     ] = "spenn-half-normal",
     samples: Annotated[int | None, typer.Option(help="Realisations per trajectory.")] = None,
     seed: Annotated[int, typer.Option(help="Fixes data, training and samples.")] = 0,
+    integrator: Annotated[
+        str, typer.Option(help="rk4, midpoint, discrete-gradient, or adaptive, stiff (Diffrax).")
+    ] = "rk4",
     out: Annotated[Path | None, typer.Option(help="Folder for the results.")] = None,
 ) -> None:
     """Run a system of the paper from data to calibrated scores."""
@@ -68,6 +71,7 @@ def run(
         methods=chosen,
         samples=base.samples if samples is None else samples,
         seed=seed,
+        integrator=integrator,
     )
     out = Path("runs") / system if out is None else out
     _run(config, out)

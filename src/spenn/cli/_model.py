@@ -11,6 +11,9 @@ from ._session import Session, check_file, working_in
 MODEL = typer.Argument(help="Model file that spenn fit wrote.")
 DATA = typer.Argument(help="Trajectories: .nc, .h5, .npz or .csv; docs/data.md shows each.")
 SAMPLES = typer.Option(help="Realisations per trajectory.")
+INTEGRATOR = typer.Option(
+    help="rk4, midpoint, discrete-gradient (both laws at any step), adaptive or stiff (Diffrax)."
+)
 SEED = typer.Option(help="Fixes training and samples.")
 
 
@@ -64,6 +67,7 @@ def calibrate(
     ] = 0.9,
     samples: Annotated[int, SAMPLES] = 200,
     seed: Annotated[int, SEED] = 1,
+    integrator: Annotated[str, INTEGRATOR] = "rk4",
 ) -> None:
     """Calibrate the intervals of a model on trajectories that it has not learned from."""
     from ..devices import on_first
@@ -75,7 +79,7 @@ def calibrate(
     _check_fresh(loaded, given, data, "calibrate on")
     _check_level(len(given), level, str(data))
     with Session() as session:
-        calibrated = loaded.calibrate(given, samples, seed)
+        calibrated = loaded.calibrate(given, samples, seed, integrator)
         on_first(lambda: calibrated.save(out))
     highest = len(given) / (len(given) + 1)
     session.say(
@@ -99,6 +103,7 @@ def forecast(
     samples: Annotated[int, SAMPLES] = 200,
     level: Annotated[float, typer.Option(help="Level of the intervals, in (0, 1).")] = 0.9,
     seed: Annotated[int, SEED] = 1,
+    integrator: Annotated[str, INTEGRATOR] = "rk4",
     out: Annotated[
         Path | None, typer.Option(help="File to write: .csv, .npz or .nc; else CSV is printed.")
     ] = None,
@@ -117,7 +122,7 @@ def forecast(
     if loaded.calibration is not None:
         loaded.calibration.on(times)  # refuses times beyond it before any work is done
     with Session() as session:
-        made = [loaded.forecast(x, times, samples, seed) for x in starts]
+        made = [loaded.forecast(x, times, samples, seed, integrator=integrator) for x in starts]
     if loaded.calibration is None:
         session.warn(f"{model} is not calibrated: the forecast has no intervals.")
     if lost := sum(len(one.diverged) for one in made):
@@ -135,6 +140,7 @@ def evaluate(
     out: Annotated[Path, typer.Option(help="Folder for results, report and figures.")],
     samples: Annotated[int, SAMPLES] = 200,
     seed: Annotated[int, SEED] = 1,
+    integrator: Annotated[str, INTEGRATOR] = "rk4",
 ) -> None:
     """Score a calibrated model on trajectories that it has never seen."""
     from ..devices import on_first
@@ -146,7 +152,8 @@ def evaluate(
     loaded, given = load(model), _read(data)
     _check_fresh(loaded, given, data, "evaluate on")
     with working_in(out), Session() as session:
-        outcome = evaluate_model(loaded, given, model.stem, samples, seed, session.progress)
+        how = samples, seed, integrator
+        outcome = evaluate_model(loaded, given, model.stem, *how, session.progress)
         on_first(lambda: write_evaluation(outcome, out))
     print_tables(outcome.results, session.console)
     session.say(f"Open {out / 'report.html'}; numbers and figures are beside it.")

@@ -7,6 +7,7 @@ from ..config import FitConfig
 SYSTEMS = ("oscillator", "chemical-motor", "viscoplastic")
 PRESETS = ("quick", "paper")
 REFERENCES = ("paper", "converged")
+INTEGRATORS = ("rk4", "midpoint", "discrete-gradient", "adaptive", "stiff")
 METHODS = (
     "spenn-half-normal",
     "spenn-uniform",
@@ -27,6 +28,7 @@ class RunConfig:
     samples: int = 100
     outside: int = 10
     seed: int = 0
+    integrator: str = "rk4"
     fit: FitConfig = field(default_factory=FitConfig)
 
     def __post_init__(self):
@@ -35,6 +37,7 @@ class RunConfig:
             ("system", self.system, SYSTEMS),
             ("preset", self.preset, PRESETS),
             ("reference", self.reference, REFERENCES),
+            ("integrator", self.integrator, INTEGRATORS),
             *(("method", method, METHODS) for method in self.methods),
         )
         for what, value, known in choices:

@@ -8,6 +8,7 @@ import numpy as np
 from ..data import Trajectories
 from ..epinet import SPENN
 from ..forecast import evaluate
+from ..integrate import integrator as by_name
 from ..machine import environment
 from ..model import Model
 from . import _results as results
@@ -24,6 +25,7 @@ def evaluate_model(
     title: str,
     samples: int,
     seed: int,
+    integrator: str = "rk4",
     report: Callable[[str, int, int, float], None] = lambda stage, done, total, loss: None,
 ) -> Outcome:
     """Forecast every trajectory from its first state, and score model and base."""
@@ -33,23 +35,24 @@ def evaluate_model(
     data = data.on_one_grid()
     layout = Layout.of(_variables(model), model.method.domain)
     conformal, name = calibration.on(data.times), _name(model)
-    parts = {}
+    parts, how = {}, (by_name(integrator), report)
     if isinstance(model.method, SPENN):
-        parts["base"] = _part("base", model.base, layout, data, 1, seed, report)
-    parts[name] = _part(name, model, layout, data, samples, seed, report, conformal)
-    document = _document(model, layout, data, title, seed, parts)
+        parts["base"] = _part("base", model.base, layout, data, 1, seed, *how)
+    parts[name] = _part(name, model, layout, data, samples, seed, *how, conformal)
+    document = _document(model, layout, data, title, seed, parts) | {"integrator": integrator}
     about = title, _labels(model, layout), _time_label(model)
     scene = Scene.of(*about, layout, data, conformal.trajectories)
     return Outcome(document, {}, scene, parts)
 
 
-def _part(name, model, layout, data, samples, seed, report, conformal=None) -> Part:
+def _part(name, model, layout, data, samples, seed, integrator, report, conformal=None) -> Part:
     start = time.perf_counter()
     evaluation = evaluate(
         model.method,
         model.coordinates,
         data,
         model.draw(samples, seed),
+        integrator=integrator,
         report=lambda done: report(f"forecast {name}", done, len(data), np.nan),
     )
     seconds, summary = time.perf_counter() - start, evaluation.summary

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from ..fitting import VALIDATION_SAMPLES, hold_out, judges
 from ..forecast import rehearse
 from ..generic import Coordinates, Deterministic
+from ..integrate import integrator as by_name
 from ..physics import Physics
 from ..systems import SYSTEMS
 from ..training import CHUNK, PILOT, fit_epinet, make_samples
@@ -65,10 +66,12 @@ class Rehearsal:
             self.jobs.append(self.pool.submit(function, *arguments, **options))
 
         submit(fit_epinet, base, samples, PILOT, fit, key=key)
-        submit(rehearse, untrained, coordinates, data.forecast, many)
+        chosen = by_name(config.integrator)
+        submit(rehearse, untrained, coordinates, data.forecast, many, chosen)
         judged = judges(learning, validation, domain.cells)
         submit(rehearse, untrained, coordinates, judged, few)
         submit(rehearse, Deterministic(base), coordinates, judged, jnp.zeros((1, 0)))
         exact = SYSTEMS[config.system].exact()
         for blocks in (base, exact.blocks):
-            submit(rehearse, Deterministic(blocks), coordinates, data.test, jnp.zeros((1, 0)))
+            alone = Deterministic(blocks)
+            submit(rehearse, alone, coordinates, data.test, jnp.zeros((1, 0)), chosen)

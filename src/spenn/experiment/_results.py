@@ -4,14 +4,25 @@ A truth of NaN, after the end of a shorter trajectory, counts nowhere.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..calibrate import Conformal, calibrated_coverage, rank_correlation, relative_l2_error
 from ..folders import number
-from ..forecast import LEVELS, Diverged, Summary
+from ..forecast import LEVELS, Audit, Diverged, Summary
 from ._layout import Layout
+
+
+class Rounding(NamedTuple):
+    """What arithmetic leaves of the laws, as shares of the size of energy and entropy."""
+
+    energy: float
+    entropy: float
+
+
+ROUNDING = {"float32": Rounding(2e-6, 2e-6), "float64": Rounding(1e-12, 1e-15)}
 
 
 def by_name(names, values) -> dict[str, float | None]:
@@ -88,18 +99,42 @@ def laws(summary: Summary, diverged: Sequence[Diverged]) -> dict:
     """The audit over every step of every sample.
 
     Energy and entropy are in units of their range over the rollouts, as their scale and origin are
-    not observable, and rates per unit of the model's time, in which motion is of order one.
+    not observable, and rates per unit of the model's time, in which motion is of order one. A
+    violation is a record at which the energy of any sample has drifted, or its entropy falls, by
+    more than rounding.
     """
     audit = summary.audit
     # Trajectories whose samples are all lost are counted among the diverged, and nowhere else.
     energy = float(np.nanmax(audit.energy_high) - np.nanmin(audit.energy_low))
     entropy = float(np.nanmax(audit.entropy_high) - np.nanmin(audit.entropy_low))
+    drift, step = audit.energy_drift / energy, audit.entropy_step / entropy
+    # Numbers that are large beside their range are known to fewer digits of it.
+    rounding = ROUNDING[audit.energy_drift.dtype.name]
+    energy_digits = max(1, _largest(audit.energy_low, audit.energy_high) / energy)
+    entropy_digits = max(1, _largest(audit.entropy_low, audit.entropy_high) / entropy)
     return {
         "max_energy_rate": number(np.nanmax(audit.energy_rate) / energy),
-        "max_energy_drift": number(np.nanmax(audit.energy_drift) / energy),
+        "max_energy_drift": number(np.nanmax(drift)),
         "min_entropy_rate": number(np.nanmin(audit.entropy_rate) / entropy),
-        "min_entropy_step": number(np.nanmin(audit.entropy_step) / entropy),
+        "min_entropy_step": number(np.nanmin(step)),
+        "energy_violations": int(np.sum(drift > rounding.energy * energy_digits)),
+        "entropy_violations": int(np.sum(step < -rounding.entropy * entropy_digits)),
         "diverged": len(diverged),
+        **_sweeps(audit),
+    }
+
+
+def _largest(*values: np.ndarray) -> float:
+    return float(np.nanmax(np.abs(values)))
+
+
+def _sweeps(audit: Audit) -> dict:
+    """How many sweeps the steps of an implicit integrator took."""
+    if not np.nanmax(audit.sweeps_max):
+        return {}
+    return {
+        "mean_sweeps": number(np.nanmean(audit.sweeps_mean)),
+        "max_sweeps": number(np.nanmax(audit.sweeps_max)),
     }
 
 

@@ -13,6 +13,7 @@ from ..epinet import SPENN
 from ..fitting import add_uncertainty, fit_deterministic
 from ..forecast import evaluate
 from ..generic import Coordinates, Deterministic
+from ..integrate import integrator as by_name
 from ..machine import Clock, environment
 from ..model import Calibration, Model
 from ..physics import Physics
@@ -59,7 +60,7 @@ def run(
             kept.put(name, models[name], parts[name])
 
     finish("base", lambda folder: _deterministic(layout, data, config, clock, report, folder))
-    floor = _floor(system, layout, data)
+    floor = _floor(system, layout, data, config.integrator)
     for method in config.methods:
         finish(
             method,
@@ -75,11 +76,12 @@ def run(
     return Outcome(document, models, scene, parts)
 
 
-def _floor(system: System, layout: Layout, data: RunData) -> dict:
-    """Exact physics through the same protocol: RK4 at the data's step, in the same precision."""
+def _floor(system: System, layout: Layout, data: RunData, integrator: str) -> dict:
+    """Exact physics through the same protocol: at the data's step, in the same precision."""
     exact = Deterministic(system.exact().blocks)
     units = Coordinates.identity(data.test.states.shape[-1])
-    summary = evaluate(exact, units, data.test, jnp.zeros((1, 0))).summary
+    chosen = by_name(integrator)
+    summary = evaluate(exact, units, data.test, jnp.zeros((1, 0)), integrator=chosen).summary
     scores = results.accuracy(layout, summary.mean, layout.forecast(data.test))
     scores["rl2e"] = {name: value["median"] for name, value in scores["rl2e"].items()}
     return scores
@@ -101,7 +103,13 @@ def _deterministic(
         base = fit_deterministic(data.train, config.seed, config.fit, physics, base_report, folder)
     rehearsal.wait()
     with clock.stage("forecast_base"):
-        evaluation = evaluate(base.method, base.coordinates, data.test, base.draw(1))
+        evaluation = evaluate(
+            base.method,
+            base.coordinates,
+            data.test,
+            base.draw(1),
+            integrator=by_name(config.integrator),
+        )
     summary = evaluation.summary
     entry = {
         "samples": 1,
@@ -140,6 +148,7 @@ def _probabilistic(
             model.draw(samples, config.seed),
             keep=len(data.calibration),
             required=len(data.calibration) + len(data.test),
+            integrator=by_name(config.integrator),
             report=lambda done: report(f"forecast {method}", done, len(everything), np.nan),
         )
         calibration, test, outside = data.parts(evaluation.summary)
@@ -218,6 +227,7 @@ def _document(system: System, config: RunConfig, data: RunData, floor: dict, ent
         "seed": config.seed,
         "environment": environment(),
         "reference": config.reference,
+        "integrator": config.integrator,
         "data": {
             "train": len(data.train),
             "calibration": len(data.calibration),

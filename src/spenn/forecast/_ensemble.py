@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int
 from ..data import Trajectories
 from ..devices import over_devices
 from ..generic import AbstractDomain, AbstractMethod, Coordinates
-from ..integrate import Drive, Laws, audited_rollout
+from ..integrate import RK4, AbstractIntegrator, Drive, Laws, audited_rollout
 from ..machine import cores
 
 # States advanced together: enough to fill a GPU, few enough to stay in the cache of a CPU's core.
@@ -46,6 +46,7 @@ def ensemble(
     indices: Float[Array, "sample k"],
     drive: Drive | None = None,
     lengths: Int[np.ndarray, " trajectory"] | None = None,
+    integrator: AbstractIntegrator = RK4,
 ) -> Iterator[Chunk]:
     """Roll every realisation out from every initial state, a few trajectories at a time.
 
@@ -62,7 +63,7 @@ def ensemble(
         chosen = range(start, min(start + size, len(initial)))
         # A short last chunk is filled up, so that one compilation serves all chunks.
         inputs = _chosen((scaled, drive, steps), np.resize(chosen, size))
-        made = _on_all_devices(method, coordinates, inputs, indices)
+        made = _on_all_devices(method, coordinates, inputs, indices, integrator)
         return jax.block_until_ready(Chunk(chosen, *made))
 
     first, *rest = range(0, len(initial), size)
@@ -72,11 +73,12 @@ def ensemble(
     yield from _ahead(roll, rest, workers) if jax.local_device_count() == 1 else map(roll, rest)
 
 
-def _on_all_devices(method, coordinates, inputs, indices):
+def _on_all_devices(method, coordinates, inputs, indices, integrator):
     """Trajectories are shared out over the devices or, if they are fewer, samples."""
     if len(inputs[0]) >= jax.local_device_count():
-        return _roll(method, coordinates, *jax.tree.map(over_devices, inputs), indices)
-    made = _roll(method, coordinates, *inputs, over_devices(indices))
+        shared = jax.tree.map(over_devices, inputs)
+        return _roll(method, coordinates, *shared, indices, integrator)
+    made = _roll(method, coordinates, *inputs, over_devices(indices), integrator)
     together = jax.device_put(made, jax.local_devices()[0])
     return jax.tree.map(lambda a: a[:, : len(indices)], together)
 
@@ -107,6 +109,7 @@ def compile_ensemble(
     times: Float[np.ndarray, " time"],
     indices: Float[Array, "sample k"],
     drive: Drive | None = None,
+    integrator: AbstractIntegrator = RK4,
 ) -> Chunk:
     """Compile `ensemble` for these shapes without running it; a first chunk, as shapes alone.
 
@@ -115,7 +118,7 @@ def compile_ensemble(
     size = chunk_size(len(initial), len(indices), len(times), initial.shape[1], method.domain.cells)
     steps, scaled = _steps_and_states(coordinates, initial, times)
     first = _chosen((scaled, drive, steps), np.arange(size))
-    arguments = (method, coordinates, *first, indices)
+    arguments = (method, coordinates, *first, indices, integrator)
     _roll.lower(*arguments).compile()  # pyright: ignore[reportFunctionMemberAccess]
     return Chunk(range(size), *eqx.filter_eval_shape(_rolled, *arguments))
 
@@ -145,16 +148,16 @@ def _steps_and_states(coordinates, initial, times, lengths=None):
 
 def chunk_size(trajectories: int, samples: int, records: int, entries: int, cells: int = 1) -> int:
     """Trajectories per chunk, on one device: all chunks equal, none over the memory limit."""
-    per_trajectory = samples * records * (entries + cells + 4) * jnp.zeros(()).itemsize
+    per_trajectory = samples * records * (entries + cells + 5) * jnp.zeros(()).itemsize
     batch = BATCH.get(jax.default_backend(), BATCH["gpu"])
     most = min(batch // (samples * cells), MEMORY // per_trajectory)
     chunks = -(-trajectories // max(1, most))
     return -(-trajectories // chunks)
 
 
-def _rolled(method, coordinates, scaled, drive, steps, indices):
+def _rolled(method, coordinates, scaled, drive, steps, indices, integrator):
     def one(x, drive, steps, index):
-        return audited_rollout(method.realise(index), x, steps, drive)
+        return audited_rollout(method.realise(index), x, steps, drive, integrator)
 
     every = jax.vmap(jax.vmap(one, (None, None, None, 0)), (0, 0, 0, None))
     states, laws = every(scaled, drive, steps, indices)

@@ -12,7 +12,7 @@ from ..calibrate import crps, energy_score, rank_histogram, raw_coverage
 from ..data import Trajectories
 from ..devices import collect, from_process, over_devices, own_rows, where_rows_are
 from ..generic import AbstractDomain, AbstractMethod, Coordinates
-from ..integrate import Laws
+from ..integrate import RK4, AbstractIntegrator, Laws
 from ._ensemble import Chunk, compile_ensemble, driving, ensemble
 
 LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
@@ -22,12 +22,18 @@ NEVER = NOBODY = -1
 
 
 class Audit(NamedTuple):
-    """Extremes over all samples of one trajectory; rates by time, the rest over the rollout."""
+    """Extremes over all samples of one trajectory, by time or over the rollout.
+
+    Drift is how far the energy is from that of the start and the work done since; the step of the
+    entropy, in whichever local state it is smallest, is that towards the next record.
+    """
 
     energy_rate: Float[Any, " time"]
     entropy_rate: Float[Any, " time"]
-    energy_drift: Float[Any, ""]
-    entropy_step: Float[Any, ""]
+    energy_drift: Float[Any, " time"]
+    entropy_step: Float[Any, " time-1"]
+    sweeps_mean: Float[Any, ""]
+    sweeps_max: Float[Any, ""]
     energy_low: Float[Any, ""]
     energy_high: Float[Any, ""]
     entropy_low: Float[Any, ""]
@@ -78,6 +84,7 @@ def evaluate(
     *,
     keep: int = 0,
     required: int | None = None,
+    integrator: AbstractIntegrator = RK4,
     report: Callable[[int], None] = lambda trajectories: None,
 ) -> Evaluation:
     """Forecast every trajectory of the data, on one time grid, from its first state and score it.
@@ -98,19 +105,19 @@ def evaluate(
         # With a row of this share goes one of every other share, but for those that fill it up.
         report(sum(-(-(count - row) // len(own)) for row in rows))
 
-    share, kept = _evaluate_share(method, coordinates, own, indices, reach, row, done)
+    share, kept = _evaluate_share(method, coordinates, own, indices, reach, row, integrator, done)
     summary, lost = collect(share, count)
     _check_sound(lost[:required])
     return Evaluation(summary, list_diverged(lost), *from_process(kept, owner))
 
 
-def _evaluate_share(method, coordinates, data, indices, reach, keep, report):
+def _evaluate_share(method, coordinates, data, indices, reach, keep, integrator, report):
     """Summaries and lost samples of some trajectories, and all samples of one of them."""
     summaries, every_lost, kept = [], [], None
     levels, free = jnp.asarray(LEVELS), method.domain.free(data.states.shape[-1])
     drive = driving(method.domain, coordinates, data)
-    start, lengths = data.states[:, 0], data.lengths
-    for chunk in ensemble(method, coordinates, start, data.times, indices, drive, lengths):
+    start, given = data.states[:, 0], (drive, data.lengths, integrator)
+    for chunk in ensemble(method, coordinates, start, data.times, indices, *given):
         chosen, states, laws = chunk
         rows = np.resize(chosen, len(states))
         truth = over_devices(jnp.asarray(data.states[rows], float))
@@ -131,11 +138,12 @@ def rehearse(
     coordinates: Coordinates,
     data: Trajectories,
     indices: Float[Array, "sample k"],
+    integrator: AbstractIntegrator = RK4,
 ) -> None:
     """Compile what `evaluate` will need for the same shapes; nothing is run."""
     drive = driving(method.domain, coordinates, data)
     chosen, states, laws = compile_ensemble(
-        method, coordinates, data.states[:, 0], data.times, indices, drive
+        method, coordinates, data.states[:, 0], data.times, indices, drive, integrator
     )
     truth = jnp.asarray(data.states[chosen.start : chosen.stop], float)
     free = method.domain.free(data.states.shape[-1])
@@ -255,8 +263,10 @@ def _audit(laws: Laws) -> Audit:
     return Audit(
         energy_rate=jnp.max(jnp.abs(laws.energy_rate), 0),
         entropy_rate=jnp.min(laws.entropy_rate, 0),
-        energy_drift=jnp.max(jnp.abs(kept - kept[:, :1])),
-        entropy_step=jnp.min(jnp.diff(laws.entropy, axis=1)),  # of any local state
+        energy_drift=jnp.max(jnp.abs(kept - kept[:, :1]), 0),
+        entropy_step=jnp.min(jnp.diff(laws.entropy, axis=1), (0, 2)),
+        sweeps_mean=jnp.mean(laws.sweeps[:, :-1]),
+        sweeps_max=jnp.max(laws.sweeps),
         energy_low=jnp.min(laws.energy),
         energy_high=jnp.max(laws.energy),
         entropy_low=jnp.min(entropy),

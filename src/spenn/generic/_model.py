@@ -95,11 +95,11 @@ class Generic(eqx.Module):
             self.blocks.domain.productions(entropy_slope, velocity),
         )
 
-    def driven(self, rates: Rates, imposed: Float[Array, " prescribed"]):
+    def driven(self, velocity: State, energy_slope: State, imposed: Float[Array, " prescribed"]):
         """Velocity with imposed rates of the prescribed entries, and the power that this takes."""
         where = jnp.array(self.blocks.domain.prescribed)
-        power = jnp.sum(rates.energy_slope[where] * (imposed - rates.velocity[where]))
-        return rates.velocity.at[where].set(imposed), power
+        power = jnp.sum(energy_slope[where] * (imposed - velocity[where]))
+        return velocity.at[where].set(imposed), power
 
 
 def _sum_and_terms(terms):

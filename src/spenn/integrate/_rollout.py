@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ..generic import Generic
-from ._steppers import State, Velocity, rk4
+from ._integrator import RK4, AbstractIntegrator, Motion
+from ._steppers import State, Velocity
 
 
 class Laws(NamedTuple):
@@ -24,6 +25,8 @@ class Laws(NamedTuple):
     entropy: Float[Any, "time cell"]
     energy_rate: Float[Any, " time"]
     entropy_rate: Float[Any, " time"]
+    sweeps: Int[Any, " time"]
+    """Sweeps that the step after each state took; 0 for explicit ones."""
 
 
 class Drive(NamedTuple):
@@ -41,6 +44,12 @@ class Drive(NamedTuple):
         """
         change = np.diff(values, axis=-2) / np.asarray(steps)[:, None]
         return cls(values, rates, (6 * change - rates[..., :-1, :] - rates[..., 1:, :]) / 4)
+
+    def motion(self) -> Motion:
+        """Rates during every step, and during one of length zero at the end."""
+        last = self.rates[-1:]
+        end = jnp.concatenate([self.rates[1:], last])
+        return Motion(self.rates, jnp.concatenate([self.halfway, last]), end)
 
 
 def rollout(
@@ -60,60 +69,42 @@ def rollout(
 
 
 def audited_rollout(
-    field: Generic, x: State, steps: Float[Array, " steps"], drive: Drive | None = None
+    field: Generic,
+    x: State,
+    steps: Float[Array, " steps"],
+    drive: Drive | None = None,
+    integrator: AbstractIntegrator = RK4,
 ) -> tuple[Float[Array, "steps+1 d"], Laws]:
-    """RK4 rollout of a realisation, with energy, entropy and their rates at every state.
+    """Rollout of a realisation, with energy, entropy and their rates at every state.
 
-    The rates come with the first stage of each step and cost next to nothing. Where a domain has
-    prescribed entries, `drive` says how they move.
+    Where a domain has prescribed entries, `drive` says how they move.
     """
-    # A last step of length zero audits the final state too.
-    steps = jnp.append(steps, 0)
-    if not field.blocks.domain.prescribed:
-        _, (states, laws) = lax.scan(lambda x, dt: _free_step(field, x, dt), x, steps)
-        return states, laws
-    if drive is None:
+    where = field.blocks.domain.prescribed
+    if where and drive is None:
         raise ValueError(
             "this domain has prescribed entries: a rollout needs to know their motion."
         )
-    last = lambda a: jnp.concatenate([a, a[-1:]])  # noqa: E731
-    inputs = (steps, drive.values, drive.rates, last(drive.halfway), last(drive.rates[1:]))
-    start = (x, jnp.zeros((), x.dtype))
-    _, (states, laws) = lax.scan(lambda s, i: _driven_step(field, s, i), start, inputs)
+    if not where:
+        drive = None
+    # A last step of length zero audits the final state too.
+    steps = jnp.append(steps, 0)
+    motion = None if drive is None else (drive.values, drive.motion())
+
+    def advance(carry, inputs):
+        (x, work, memory), (dt, told) = carry, inputs
+        if told is not None:
+            x, told = x.at[jnp.array(where)].set(told[0]), told[1]
+        rates = field.rates(x)
+        new = integrator.step(field, x, rates, dt, told, memory)
+        return (new.x, work + new.work, new.memory), (x, _laws(rates, work, new.sweeps))
+
+    first = x if drive is None else x.at[jnp.array(where)].set(drive.values[0])
+    start = (first, jnp.zeros((), x.dtype), integrator.begin(field, first))
+    _, (states, laws) = lax.scan(advance, start, (steps, motion))
     return states, laws
 
 
-def _free_step(field: Generic, x, dt):
-    rates = field.rates(x)
-    new = rk4(field.velocity, x, dt, rates.velocity)
-    return new, (x, _laws(rates, jnp.zeros_like(rates.energy)))
-
-
-def _driven_step(field: Generic, start, inputs):
-    """One step of the state and of the work done on it, which energy must account for."""
-    (x, work), (dt, values, *imposed) = start, inputs
-    x = x.at[jnp.array(field.blocks.domain.prescribed)].set(values)
-
-    def joined(rates, imposed):
-        return jnp.append(*field.driven(rates, imposed))
-
-    def velocity(imposed):
-        return lambda joint: joined(field.rates(joint[:-1]), imposed)
-
-    rates = field.rates(x)
-    now, middle, end = imposed
-    joint = rk4(
-        velocity(now),
-        jnp.append(x, work),
-        dt,
-        joined(rates, now),
-        middle=velocity(middle),
-        end=velocity(end),
-    )
-    return (joint[:-1], joint[-1]), (x, _laws(rates, work))
-
-
-def _laws(rates, work) -> Laws:
+def _laws(rates, work, sweeps) -> Laws:
     return Laws(
-        rates.energy, work, rates.entropies, rates.energy_rate, jnp.min(rates.entropy_rates)
+        rates.energy, work, rates.entropies, rates.energy_rate, jnp.min(rates.entropy_rates), sweeps
     )

@@ -14,7 +14,11 @@ LAWS = {
     "max_energy_drift": "largest energy drift",
     "min_entropy_rate": "smallest entropy rate",
     "min_entropy_step": "smallest entropy step",
+    "energy_violations": "records with a drift beyond rounding",
+    "entropy_violations": "records with falling entropy, beyond rounding",
     "diverged": "diverged samples",
+    "mean_sweeps": "sweeps per step",
+    "max_sweeps": "most sweeps of a step",
 }
 
 

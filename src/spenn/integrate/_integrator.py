@@ -1,0 +1,85 @@
+"""The one interface of all integrators: a step of a realisation, with the work done during it."""
+
+import abc
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from ..generic import Generic, Rates
+from ._steppers import State, rk4
+
+
+class Motion(NamedTuple):
+    """Rates of prescribed entries at the start, halfway and at the end of a step."""
+
+    start: Float[Array, " prescribed"]
+    halfway: Float[Array, " prescribed"]
+    end: Float[Array, " prescribed"]
+
+
+class Step(NamedTuple):
+    """Where a step ends, the work that prescribed entries did, and how many sweeps it took.
+
+    A step that could not be solved ends nowhere: its state is not a number.
+    """
+
+    x: State
+    work: Float[Array, ""]
+    sweeps: Int[Array, ""]
+    memory: Any
+
+
+class AbstractIntegrator(eqx.Module):
+    """One step of one realisation after another; `memory` is what it keeps between them."""
+
+    @abc.abstractmethod
+    def begin(self, field: Generic, x: State) -> Any:
+        """Memory at the first state."""
+
+    @abc.abstractmethod
+    def step(
+        self,
+        field: Generic,
+        x: State,
+        rates: Rates,
+        dt: Float[Array, ""],
+        motion: Motion | None,
+        memory: Any,
+    ) -> Step:
+        """One step from `x`, where the field has these rates."""
+
+
+class RungeKutta(AbstractIntegrator):
+    """The classical method of order 4: explicit, and keeps the laws to its own error."""
+
+    def begin(self, field, x):
+        """Nothing to keep."""
+        del field, x
+        return ()
+
+    def step(self, field, x, rates, dt, motion, memory):
+        """Four velocities; with prescribed entries, of the state and the work together."""
+        if motion is None:
+            x, work = rk4(field.velocity, x, dt, rates.velocity), jnp.zeros((), x.dtype)
+            return Step(x, work, jnp.zeros((), int), memory)
+
+        def joined(rates, imposed):
+            return jnp.append(*field.driven(rates.velocity, rates.energy_slope, imposed))
+
+        def velocity(imposed):
+            return lambda joint: joined(field.rates(joint[:-1]), imposed)
+
+        joint = rk4(
+            velocity(motion.start),
+            jnp.append(x, 0),
+            dt,
+            joined(rates, motion.start),
+            middle=velocity(motion.halfway),
+            end=velocity(motion.end),
+        )
+        return Step(joint[:-1], joint[-1], jnp.zeros((), int), memory)
+
+
+RK4 = RungeKutta()

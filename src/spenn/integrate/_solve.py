@@ -1,0 +1,139 @@
+"""Implicit equations `v = sweep(v)`: solved to rounding, or said not to be.
+
+Sweeps with Broyden's updates of the inverse Jacobian come first: without a matrix, and with the
+plain sweep as their first step. What they leave unsolved goes to Newton's method. Derivatives are
+those of the solution, by the implicit function theorem, whatever the way that led to it.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+Vector = Float[Array, " n"]
+
+SWEEPS = 40
+PAIRS = 8
+"""Updates of the inverse Jacobian that are kept, those of the first sweeps."""
+NEWTON = 20
+LARGEST = 1000
+"""Unknowns up to which Newton's method has a matrix."""
+
+
+class Solution(NamedTuple):
+    """What solves `v = sweep(v)`, how many sweeps it took, and whether it does."""
+
+    value: Vector
+    sweeps: Int[Array, ""]
+    converged: Bool[Array, ""]
+
+
+def fixed_point(
+    sweep: Callable[[Vector], Vector], guess: Vector, tolerance: Float[Array, ""]
+) -> Solution:
+    """Solve `v = sweep(v)` until a sweep changes no entry by more than the tolerance.
+
+    Without a tolerance, one that is not a number, nothing is tried beyond one sweep.
+    """
+
+    def solve(residual, guess):
+        found = _newton(residual, _broyden(residual, guess, tolerance), tolerance)
+        # What a plain sweep makes of the last value is nearer, and obeys the laws to higher order.
+        told = jnp.stack([found.sweeps, found.size <= tolerance]).astype(guess.dtype)
+        return found.value - found.residual, told  # what is no number of this kind has no tangent
+
+    value, (sweeps, converged) = lax.custom_root(
+        lambda v: v - sweep(v), guess, solve, _tangent_solve, has_aux=True
+    )
+    return Solution(value, sweeps.astype(int), converged > 0)
+
+
+class _Found(NamedTuple):
+    value: Vector
+    residual: Vector
+    sweeps: Int[Array, ""]
+
+    @property
+    def size(self):
+        return jnp.max(jnp.abs(self.residual))
+
+
+class _Inverse(NamedTuple):
+    """`1 + left^T right`, as far as the inverse Jacobian is known."""
+
+    left: Float[Array, "pairs n"]
+    right: Float[Array, "pairs n"]
+
+    def times(self, vector: Vector) -> Vector:
+        return vector + jnp.sum(self.left * jnp.sum(self.right * vector, -1, keepdims=True), 0)
+
+    def updated(self, step: Vector, change: Vector, number: Int[Array, ""]) -> "_Inverse":
+        """The nearest one that turns the change of a residual into the step that made it."""
+        transposed, change = _Inverse(self.right, self.left), self.times(change)
+        scale = jnp.sum(step * change)
+        # A vanishing scale says nothing about the inverse, nor does a first step from nowhere.
+        sound = jnp.abs(scale) > jnp.finfo(step.dtype).eps * jnp.sum(step**2)
+        here = (sound & (jnp.arange(PAIRS) == number))[:, None]
+        left = jnp.where(here, (step - change) / jnp.where(sound, scale, 1), self.left)
+        return _Inverse(left, jnp.where(here, transposed.times(step), self.right))
+
+
+def _broyden(residual, guess, tolerance) -> _Found:
+    def advance(carry):
+        found, inverse, step = carry
+        value = found.value + step
+        new = residual(value)
+        inverse = inverse.updated(step, new - found.residual, found.sweeps - 1)
+        return _Found(value, new, found.sweeps + 1), inverse, -inverse.times(new)
+
+    def unfinished(carry):
+        found, *_ = carry
+        far = (found.size > tolerance) & jnp.isfinite(found.size)
+        return (found.sweeps == 0) | (far & (found.sweeps < SWEEPS))
+
+    none = jnp.zeros((PAIRS, guess.size), guess.dtype)
+    start = _Found(guess, jnp.zeros_like(guess), jnp.zeros((), int))
+    first = start, _Inverse(none, none), jnp.zeros_like(guess)
+    return lax.while_loop(unfinished, advance, first)[0]
+
+
+def _newton(residual, found: _Found, tolerance) -> _Found:
+    """Newton's method from zero, for what was not found; costs nothing if everything was.
+
+    A step that does not make the residual smaller, or leaves the domain of the equations, is taken
+    back and halved.
+    """
+    if found.value.size > LARGEST:
+        return found
+    lost = ~(found.size <= tolerance)
+    nowhere = jnp.where(lost, jnp.inf, found.residual)
+    start = _Found(jnp.where(lost, 0, found.value), nowhere, found.sweeps)
+
+    def twice(value):
+        new = residual(value)
+        return new, new
+
+    def advance(carry):
+        best, step = carry
+        value = best.value - step
+        slope, new = jax.jacfwd(twice, has_aux=True)(value)
+        better = jnp.max(jnp.abs(new)) < best.size
+        chosen = _Found(
+            jnp.where(better, value, best.value),
+            jnp.where(better, new, best.residual),
+            best.sweeps + 1,
+        )
+        return chosen, jnp.where(better, jnp.linalg.solve(slope, new), step / 2)
+
+    def unfinished(carry):
+        best, _ = carry
+        return (best.size > tolerance) & (best.sweeps < found.sweeps + NEWTON)
+
+    return lax.while_loop(unfinished, advance, (start, jnp.zeros_like(found.value)))[0]
+
+
+def _tangent_solve(linear, vector):
+    return jnp.linalg.solve(jax.jacfwd(linear)(jnp.zeros_like(vector)), vector)

@@ -1,0 +1,154 @@
+"""Integrators: their order, both laws at steps of any length, and what happens at the edges."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from spenn.generic import Coordinates, Generic
+from spenn.integrate import (
+    INTEGRATORS,
+    Adaptive,
+    Collocation,
+    RungeKutta,
+    audited_rollout,
+    integrator,
+)
+from spenn.systems import OSCILLATOR
+from support import known_blocks, random_blocks, random_spenn
+
+START = np.array([0.3, -0.2, 0.5])
+DISCRETE = pytest.mark.parametrize("stages", [1, 2])
+
+
+def _rollout(field, x, steps, chosen, drive=None):
+    run = eqx.filter_jit(audited_rollout)
+    return run(field, jnp.asarray(x, float), jnp.asarray(steps, float), drive, chosen)
+
+
+def known_generic(energy, entropy):
+    """Canonical motion of the first two entries, without friction."""
+    canonical = jnp.zeros((3, 3)).at[0, 1].set(1).at[1, 0].set(-1)
+    units = Coordinates.identity(3)
+    return Generic(known_blocks(units, energy, entropy, lambda x: canonical, lambda x, y: 0 * y[0]))
+
+
+def _drift(laws):
+    kept = np.asarray(laws.energy - laws.work)
+    return np.max(np.abs(kept - kept[0]))
+
+
+@pytest.mark.parametrize(
+    "chosen, order",
+    [
+        (RungeKutta(), 4),
+        (Collocation(1, discrete=False), 2),
+        (Collocation(2, discrete=False), 4),
+        (Collocation(1), 2),
+        (Collocation(2), 4),
+    ],
+)
+def test_order_on_a_learned_model(x64, chosen, order):
+    field = Generic(random_blocks(3, gain=(1.0, 1.0)))
+    exact = _rollout(field, START, np.full(400, 0.005), RungeKutta())[0][-1]
+    counts = np.array([10, 20, 40])
+    # Filled up with steps of length zero, so that it is compiled once.
+    steps = [np.where(np.arange(40) < n, 2 / n, 0.0) for n in counts]
+    errors = [np.linalg.norm(_rollout(field, START, s, chosen)[0][-1] - exact) for s in steps]
+    assert abs(-np.polyfit(np.log(counts), np.log(errors), 1)[0] - order) < 0.3
+
+
+@DISCRETE
+def test_both_laws_of_every_realisation_at_any_step(dtype, stages):
+    model = random_spenn(4, 6, 1, gain=(0.8, 0.8))
+    indices = model.draw(20, key=jax.random.key(0))
+    starts = jax.random.normal(jax.random.key(1), (20, 4))
+    eps = jnp.finfo(dtype).eps
+
+    @eqx.filter_jit
+    def roll(chosen, step):
+        # Random models run off to infinity: up to a time of 3, then steps of length zero.
+        steps = jnp.where(jnp.arange(40) * step < 3, step, 0)
+        return jax.vmap(lambda z, x: audited_rollout(model.realise(z), x, steps, None, chosen))(
+            indices, starts
+        )
+
+    for step in (0.02, 0.3, 1.0):
+        states, laws = roll(Collocation(stages), jnp.asarray(step))
+        assert np.all(np.isfinite(states))
+        energy, entropy = np.asarray(laws.energy), np.asarray(laws.entropy)[..., 0]
+        drift = np.max(np.abs(energy - energy[:, :1]))
+        assert drift <= 20 * eps * (1 + np.abs(energy).max())
+        assert np.min(np.diff(entropy, axis=1)) >= -20 * eps * (1 + np.abs(entropy).max())
+        assert np.all(laws.sweeps[:, :-1] >= 1)
+    if dtype == np.float64:
+        other = np.asarray(roll(RungeKutta(), jnp.asarray(1.0))[1].energy)
+        assert np.nanmax(np.abs(other - other[:, :1])) > 1000 * drift
+
+
+@DISCRETE
+def test_nothing_happens_at_equilibrium_and_nothing_odd_on_the_way_there(dtype, stages):
+    """A damped oscillator comes to rest: increments vanish, and differences are all rounding."""
+    field, chosen = OSCILLATOR.exact(), Collocation(stages)
+    rest = np.array([0.0, 0.0, 0.7])
+    states, laws = _rollout(field, rest, np.full(5, 0.1), chosen)
+    np.testing.assert_allclose(states, np.tile(rest, (6, 1)), atol=2 * jnp.finfo(dtype).eps)
+    states, laws = _rollout(field, [1.0, -0.5, 0.0], np.full(1000, 0.3), chosen)
+    assert np.max(np.abs(states[-1][:2])) < 1e-6
+    assert _drift(laws) <= 10 * jnp.finfo(dtype).eps
+    assert np.min(np.diff(laws.entropy[:, 0])) >= -4 * jnp.finfo(dtype).eps
+
+
+def test_steps_of_length_zero_and_of_unequal_length(x64):
+    field = Generic(random_blocks(3, gain=(1.0, 1.0)))
+    steps = [0.1, 0.0, 0.02, 0.2, 0.0]
+    for chosen in (RungeKutta(), Collocation(1, discrete=False), Collocation(2)):
+        states, laws = _rollout(field, START, steps, chosen)
+        np.testing.assert_array_equal(states[1], states[2])
+        np.testing.assert_array_equal(states[-1], states[-2])
+        fine = _rollout(field, START, np.full(320, 0.001), RungeKutta())[0][-1]
+        np.testing.assert_allclose(states[-1], fine, atol=1e-3)
+        assert np.all(np.isfinite(laws.energy))
+
+
+def test_a_step_that_cannot_be_solved_is_not_a_number_and_so_is_all_that_follows(x64):
+    """A particle in a well without walls of its own, on a step far too long for it."""
+    field = known_generic(lambda x: x[1] ** 2 / 2 - jnp.sqrt(1 - x[0] ** 2), lambda x: x[2])
+    states, laws = _rollout(field, [0.0, 5.0, 0.0], np.full(4, 1.0), Collocation(2))
+    assert np.all(np.isfinite(states[0])) and np.all(np.isnan(states[1:]))
+    assert np.all(np.asarray(laws.sweeps)[1:] == 1)
+
+
+def test_gradients_go_through_implicit_steps(x64):
+    field = Generic(random_blocks(3, gain=(1.0, 1.0)))
+    steps = jnp.full(3, 0.3)
+
+    @jax.jit
+    def end(x):
+        return jnp.sum(audited_rollout(field, x, steps, None, Collocation(2))[0][-1] ** 2)
+
+    h, x = 1e-6, jnp.asarray(START)
+    numeric = [(end(x + s) - end(x - s)) / (2 * h) for s in h * np.eye(3)]
+    np.testing.assert_allclose(jax.jit(jax.grad(end))(x), numeric, rtol=1e-7)
+
+
+def test_names():
+    assert isinstance(integrator("rk4"), RungeKutta)
+    assert integrator("discrete-gradient").discrete  # pyright: ignore
+    own = Collocation(1)
+    assert integrator(own) is own
+    with pytest.raises(ValueError, match="no integrator 'euler'; choose from rk4, midpoint"):
+        integrator("euler")
+    assert all(isinstance(make(), type(integrator(name))) for name, make in INTEGRATORS.items())
+
+
+@pytest.mark.parametrize("name", ["adaptive", "stiff"])
+def test_solvers_of_diffrax(x64, name):
+    field = Generic(random_blocks(3, gain=(1.0, 1.0)))
+    chosen = integrator(name)
+    assert isinstance(chosen, Adaptive)
+    states, laws = _rollout(field, START, [0.5, 0.0, 0.5], chosen)
+    fine = _rollout(field, START, np.full(100, 0.01), RungeKutta())[0]
+    np.testing.assert_allclose(states[-1], fine[-1], atol=1e-5)
+    assert laws.sweeps[0] >= 1
