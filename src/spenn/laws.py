@@ -60,7 +60,7 @@ def check_laws(
     size = min(CHUNK // method.domain.cells + 1, pairs)
     found = []
     with jax.enable_x64(True):
-        method = jax.tree.map(_double, method)
+        method = in_double(method)
         for number in range(-(-pairs // size)):
             key = jax.random.fold_in(jax.random.key(seed), number)
             found.append(np.asarray(_chunk(method, _states(states, size, number, key), key)))
@@ -73,8 +73,11 @@ def check_laws(
     )
 
 
-def _double(leaf):
-    return jnp.asarray(leaf, jnp.float64) if eqx.is_inexact_array(leaf) else leaf
+def in_double(tree):
+    """The same weights in double precision, where that is enabled."""
+    return jax.tree.map(
+        lambda leaf: jnp.asarray(leaf, jnp.float64) if eqx.is_inexact_array(leaf) else leaf, tree
+    )
 
 
 def _states(states, size, number, key):

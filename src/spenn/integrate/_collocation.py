@@ -29,8 +29,10 @@ Velocities = Float[Array, "s d"]
 
 PRECISION = 32
 """A step is solved when a sweep changes it by no more than so many units of rounding."""
-ROUNDING = 2
+ROUNDING = 8
 """Differences of energies below so many units of rounding are not told from zero."""
+PAID = 1e-3
+"""What is paid back in a step changes slopes by no more than this share of them."""
 
 
 class Memory(NamedTuple):
@@ -69,7 +71,9 @@ class Collocation(AbstractIntegrator):
         if motion is not None:
             imposed = product(projection(self.stages).astype(x.dtype), jnp.stack(motion))
             now, _ = field.driven(now, rates.energy_slope, motion.start)
-        path = _Path(field, rule, x, dt, memory.energy, rates.entropies, imposed, self.discrete)
+        owed = rates.energy - memory.energy
+        at_start = rates.energy, owed, rates.entropies
+        path = _Path(field, rule, x, dt, *at_start, imposed, self.discrete)
         guess = _extrapolated(rule.stages, now, dt, memory)
         speed = jnp.max(jnp.abs(now)) + jnp.max(jnp.abs(x)) / jnp.where(dt == 0, 1, jnp.abs(dt))
         tolerance = PRECISION * jnp.finfo(x.dtype).eps * speed
@@ -89,7 +93,8 @@ class _Path(eqx.Module):
     x: State
     dt: Float[Array, ""]
     energy: Float[Array, ""]
-    """What the energy is to be at the start."""
+    owed: Float[Array, ""]
+    """By how much the energy is more than it should be, at the start."""
     entropies: Float[Array, " cell"]
     imposed: Float[Array, "s prescribed"] | None
     discrete: bool
@@ -122,17 +127,14 @@ class _Path(eqx.Module):
         weights = self.dt * self.rule.weights
         end = self.x + product(weights, velocities)
 
-        def exact(rate, slopes, after, before):
-            return _exact(rate, slopes, velocities, weights, after, before)
+        def exact(rate, slopes, after, before, owed):
+            return _exact(rate, slopes, velocities, weights, after, before, owed)
 
+        domain, energy_end = self.field.blocks.domain, self.field.energy(end)[None]
+        nothing = jnp.zeros_like(self.entropies)
         return (
-            exact(_rate, energy, self.field.energy(end)[None], self.energy[None]),
-            exact(
-                self.field.blocks.domain.productions,
-                entropy,
-                self.field.entropies(end),
-                self.entropies,
-            ),
+            exact(_rate, energy, energy_end, self.energy[None], self.owed[None]),
+            exact(domain.productions, entropy, self.field.entropies(end), self.entropies, nothing),
         )
 
 
@@ -140,17 +142,18 @@ def _rate(slope, velocity):
     return jnp.sum(slope * velocity)[None]
 
 
-def _exact(rate, slopes, velocities, weights, after, before):
-    """Slopes that explain the change of a quantity, or several, to the last bit.
+def _exact(rate, slopes, velocities, weights, after, before, owed):
+    """Slopes that explain the change of a quantity, or several, and pay back what is owed.
 
-    What is missing is the error of quadrature. It is shared out along the velocities; where it
-    drowns in rounding, as close to equilibrium, there is nothing to share out.
+    What averages do not explain is the error of quadrature. It is shared out along the velocities;
+    where it drowns in rounding, as close to equilibrium, there is nothing to share out. What
+    is owed is what rounding has made of earlier steps: a little of it at a time.
     """
-    explained = product(weights, jax.vmap(rate)(slopes, velocities))
-    missing = after - before - explained
+    missing = after - before - product(weights, jax.vmap(rate)(slopes, velocities))
     rounding = ROUNDING * jnp.finfo(after.dtype).eps * (jnp.abs(after) + jnp.abs(before))
-    missing = missing - jnp.clip(missing, -rounding, rounding)
-    length = product(weights, jax.vmap(rate)(velocities, velocities))
+    length, steepness = (product(weights, jax.vmap(rate)(v, v)) for v in (velocities, slopes))
+    limit = PAID * jnp.sqrt(length * steepness)
+    missing = missing - jnp.clip(missing, -rounding, rounding) + jnp.clip(owed, -limit, limit)
     share = missing / jnp.where(length == 0, jnp.inf, length)
 
     def corrected(slope, velocity):

@@ -19,6 +19,8 @@ SWEEPS = 40
 PAIRS = 8
 """Updates of the inverse Jacobian that are kept, those of the first sweeps."""
 NEWTON = 20
+NEAR = 4
+"""Within so many tolerances a sweep that makes no headway has met rounding, and is the last."""
 LARGEST = 1000
 """Unknowns up to which Newton's method has a matrix."""
 
@@ -36,13 +38,14 @@ def fixed_point(
 ) -> Solution:
     """Solve `v = sweep(v)` until a sweep changes no entry by more than the tolerance.
 
-    Without a tolerance, one that is not a number, nothing is tried beyond one sweep.
+    Where rounding is more than that, by more than `NEAR` times the tolerance. Without a tolerance,
+    one that is not a number, nothing is tried beyond one sweep.
     """
 
     def solve(residual, guess):
         found = _newton(residual, _broyden(residual, guess, tolerance), tolerance)
         # What a plain sweep makes of the last value is nearer, and obeys the laws to higher order.
-        told = jnp.stack([found.sweeps, found.size <= tolerance]).astype(guess.dtype)
+        told = jnp.stack([found.sweeps, found.size <= NEAR * tolerance]).astype(guess.dtype)
         return found.value - found.residual, told  # what is no number of this kind has no tangent
 
     value, (sweeps, converged) = lax.custom_root(
@@ -83,20 +86,21 @@ class _Inverse(NamedTuple):
 
 def _broyden(residual, guess, tolerance) -> _Found:
     def advance(carry):
-        found, inverse, step = carry
+        found, inverse, step, _ = carry
         value = found.value + step
         new = residual(value)
         inverse = inverse.updated(step, new - found.residual, found.sweeps - 1)
-        return _Found(value, new, found.sweeps + 1), inverse, -inverse.times(new)
+        return _Found(value, new, found.sweeps + 1), inverse, -inverse.times(new), found.size
 
     def unfinished(carry):
-        found, *_ = carry
-        far = (found.size > tolerance) & jnp.isfinite(found.size)
+        found, *_, before = carry
+        rounding = (found.size <= NEAR * tolerance) & (found.size > before / 2)
+        far = (found.size > tolerance) & jnp.isfinite(found.size) & ~rounding
         return (found.sweeps == 0) | (far & (found.sweeps < SWEEPS))
 
     none = jnp.zeros((PAIRS, guess.size), guess.dtype)
-    start = _Found(guess, jnp.zeros_like(guess), jnp.zeros((), int))
-    first = start, _Inverse(none, none), jnp.zeros_like(guess)
+    start = _Found(guess, jnp.full_like(guess, jnp.inf), jnp.zeros((), int))
+    first = start, _Inverse(none, none), jnp.zeros_like(guess), start.size
     return lax.while_loop(unfinished, advance, first)[0]
 
 
@@ -108,6 +112,7 @@ def _newton(residual, found: _Found, tolerance) -> _Found:
     """
     if found.value.size > LARGEST:
         return found
+    tolerance = NEAR * tolerance
     lost = ~(found.size <= tolerance)
     nowhere = jnp.where(lost, jnp.inf, found.residual)
     start = _Found(jnp.where(lost, 0, found.value), nowhere, found.sweeps)

@@ -1,0 +1,120 @@
+"""Integrators on a trained model: both laws over every step of every sample, accuracy, and cost.
+
+    python benchmarks/integrators.py oscillator runs/demo/model.spenn [--every 1,5,20]
+        [--samples 2000] [--trajectories 40] [--precisions float32,float64] [--picture laws.png]
+
+`--every` takes steps of so many records. Error is the median relative error of the mean forecast
+against the converged reference. Cost is in nanoseconds per step of a sample, compilation left out.
+"""
+
+import argparse
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import spenn
+from spenn.calibrate import relative_l2_error
+from spenn.experiment import _results as results
+from spenn.forecast import evaluate
+from spenn.integrate import integrator
+from spenn.laws import in_double
+from spenn.systems import SYSTEMS, simulate
+
+HEAD = "integrator | step | precision | energy drift | entropy step | violations | lost | sweeps | "
+HEAD += "error | ns per step"
+
+
+def main() -> None:
+    """Print one line of a table per integrator, step and precision."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("system", choices=SYSTEMS)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--integrators", default="rk4,discrete-gradient")
+    parser.add_argument("--every", default="1")
+    parser.add_argument("--samples", type=int, default=100)
+    parser.add_argument("--trajectories", type=int, default=10)
+    parser.add_argument("--precisions", default="float32,float64")
+    parser.add_argument("--picture", type=Path)
+    options = parser.parse_args()
+    system, model = SYSTEMS[options.system], spenn.load(options.model)
+    cases = system.draw(np.random.default_rng(1), options.trajectories)
+    data = simulate(system, cases, "converged")
+    print(f"\n{system.title}, {options.samples} samples of {len(data)} trajectories, on", end=" ")
+    print(f"{jax.devices()[0].device_kind}\n\n| {HEAD} |\n|" + "---|" * HEAD.count("|") + "---|")
+    audits = {}
+    for precision in options.precisions.split(","):
+        for every in map(int, options.every.split(",")):
+            for name in options.integrators.split(","):
+                audits[precision, every, name] = line(model, data, name, every, precision, options)
+    if options.picture:
+        draw(system, audits, options.picture)
+
+
+def line(model, data, name, every, precision, options):
+    """Roll out twice, the second time against the clock, and print what was seen."""
+    with jax.enable_x64(precision == "float64"):
+        if precision == "float64":
+            parts = in_double((model.method, model.coordinates))
+            model = replace(model, method=parts[0], coordinates=parts[1])
+        coarse = replace(
+            data,
+            times=data.times[::every],
+            states=data.states[:, ::every],
+            derivatives=data.derivatives[:, ::every],
+        )
+        given = model.method, model.coordinates, coarse, model.draw(options.samples, 1)
+        chosen = integrator(name)
+        for _ in range(2):
+            start = time.perf_counter()
+            made = evaluate(*given, integrator=chosen, required=0)
+            seconds = time.perf_counter() - start
+    laws, steps = results.laws(made.summary, made.diverged), len(coarse.times) - 1
+    free = model.method.domain.free(coarse.states.shape[-1])
+    pairs = zip(made.summary.mean, coarse.states[:, 1:, free], strict=True)
+    error = np.nanmedian([np.nanmedian(relative_l2_error(m, t)) for m, t in pairs])
+    violations = laws["energy_violations"] + laws["entropy_violations"]
+    sweeps = f"{laws['mean_sweeps']:.1f}, {laws['max_sweeps']:.0f}" if "max_sweeps" in laws else ""
+    nanoseconds = 1e9 * seconds / (steps * options.samples * len(coarse))
+    print(
+        f"| {name} | {every} | {precision} | {laws['max_energy_drift']:.1e} | "
+        f"{laws['min_entropy_step']:.1e} | {violations} | {laws['diverged']} | {sweeps} | "
+        f"{error:.2e} | {nanoseconds:.0f} |",
+        flush=True,
+    )
+    audit = made.summary.audit
+    energy = np.nanmax(audit.energy_high) - np.nanmin(audit.energy_low)
+    entropy = np.nanmax(audit.entropy_high) - np.nanmin(audit.entropy_low)
+    drift, step = np.nanmax(audit.energy_drift, 0), np.nanmin(audit.entropy_step, 0)
+    return coarse.times, drift / energy, step / entropy
+
+
+def draw(system, audits, path: Path) -> None:
+    """Energy error and smallest entropy step over time, in double precision where there is any."""
+    from matplotlib.figure import Figure
+
+    precision = max(precision for precision, *_ in audits)
+    shown = {key[1:]: value for key, value in audits.items() if key[0] == precision}
+    steps = sorted({every for every, _ in shown})
+    figure = Figure(figsize=(3.6 * len(steps), 5.2), layout="constrained")
+    axes = figure.subplots(2, len(steps), sharex=True, sharey="row", squeeze=False)
+    for column, every in enumerate(steps):
+        for (_, name), (times, drift, step) in (i for i in shown.items() if i[0][0] == every):
+            axes[0, column].semilogy(times[1:], np.maximum(drift[1:], 1e-17), label=name)
+            axes[1, column].plot(times[1:], step, label=name)
+        words = "the step of the data" if every == 1 else f"{every} times that step"
+        axes[0, column].set_title(words)
+        axes[1, column].set_xlabel(system.time_label)
+        axes[1, column].set_yscale("symlog", linthresh=1e-12)
+        axes[1, column].axhline(0, color="black", lw=0.8)
+    axes[0, 0].set_ylabel("largest energy error / range")
+    axes[1, 0].set_ylabel("smallest entropy step / range")
+    axes[0, 0].legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+
+
+if __name__ == "__main__":
+    main()
