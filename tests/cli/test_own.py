@@ -172,10 +172,20 @@ def test_without_calibration_there_are_no_intervals(folder, capsys):
 
 
 def test_check_finds_no_violation(folder, capsys):
-    _type("check", folder / "model.spenn", "--pairs", 2000)
-    assert "2,000 random pairs of a state and an index: no violation" in capsys.readouterr().out
-    _type("check", folder / "model.spenn", "--pairs", 2000, "--data", folder / "test.nc")
-    assert "no violation" in capsys.readouterr().out
+    few = ("--pairs", 2000, "--samples", 2)
+    _type("check", folder / "model.spenn", *few)
+    said = capsys.readouterr().out
+    assert "2,000 random pairs of a state and an index: no violation" in said
+    assert "rk4, 1,000 steps: energy kept to" in said
+    kept = re.search(
+        r"discrete-gradient, 1,000 steps: energy kept to (\S+) of its range (.*)", said
+    )
+    assert kept and float(kept[1]) < 1e-12
+    assert kept[2].count("(0 ") == 2 and "0 samples lost. Sweeps per step" in kept[2]
+    given = ("--data", folder / "test.nc", "--integrators", "none")
+    _type("check", folder / "model.spenn", *few, *given)
+    said = capsys.readouterr().out
+    assert "no violation" in said and "rk4" not in said
 
 
 @pytest.mark.parametrize(
@@ -185,6 +195,8 @@ def test_check_finds_no_violation(folder, capsys):
         ("calibrate {model} {calibration} --level 0.95", "it takes 19, or a level of 0.90 or less"),
         ("calibrate {model} {calibration} --level 2", "must lie strictly between 0 and 1"),
         ("calibrate {model} {calibration} --samples 0", "number of samples must be at least 1"),
+        ("calibrate {model} {calibration} --level 0.8 --integrator euler", "no integrator 'euler'"),
+        ("check {model} --integrators rk4,euler", "no integrator 'euler'; choose from rk4"),
         ("calibrate {model} {other}", "has the variables a, b, c, and the model those named q, p"),
         ("calibrate {model} {missing}", "missing.nc"),
         ("calibrate {missing} {calibration}", "missing.nc cannot be read"),

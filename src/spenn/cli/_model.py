@@ -165,20 +165,55 @@ def check(
         Path | None, typer.Option(help="Trajectories whose states to take; else random ones.")
     ] = None,
     pairs: Annotated[int, typer.Option(help="Pairs of a state and an index.")] = 1_000_000,
+    samples: Annotated[int, SAMPLES] = 50,
     seed: Annotated[int, SEED] = 0,
+    integrators: Annotated[
+        str, typer.Option(help="Integrators to roll out with, several with commas, or none.")
+    ] = "rk4,discrete-gradient",
 ) -> None:
-    """Audit both laws of thermodynamics; a violation ends with exit code 1."""
-    from ..files import load
+    """Audit both laws of thermodynamics; a violation ends with exit code 1.
 
+    First the velocity at random pairs of a state and an index; then rollouts, every step of every
+    sample, where RK4 keeps the laws to its own error and discrete-gradient keeps them exactly.
+    """
+    from ..experiment._evaluate import audit_rollouts
+    from ..files import load
+    from ..integrate import integrator
+
+    names = [] if integrators == "none" else [name.strip() for name in integrators.split(",")]
+    for name in names:
+        integrator(name)  # refuses unknown ones before any work is done
     loaded = load(model)
-    states = None if data is None else _read(data, loaded).records()[0]
+    given = None if data is None else _read(data, loaded)
+    states = None if given is None else given.records()[0]
+    if given is None and loaded.method.domain.prescribed:
+        names = []  # nobody says how the prescribed entries move
     with Session() as session:
         found = loaded.check(
             states, pairs, seed, lambda n: session.progress("check", n, pairs, float("nan"))
         )
     session.say(found.sentence)
-    if found.violations:
+    broken = found.violations
+    for name in names:
+        audit = audit_rollouts(loaded, name, given, samples, seed)
+        session.say(_audit_sentence(name, audit))
+        if name == "discrete-gradient":
+            broken += audit["energy_violations"] + audit["entropy_violations"]
+    if broken:
         raise typer.Exit(1)
+
+
+def _audit_sentence(name: str, audit: dict) -> str:
+    """The audit of one integrator in words."""
+    sweeps = ""
+    if "max_sweeps" in audit:
+        sweeps = f" Sweeps per step: {audit['mean_sweeps']:.1f}, at most {audit['max_sweeps']:.0f}."
+    return (
+        f"{name}, {audit['steps']:,} steps: energy kept to {audit['max_energy_drift']:.1e} of its "
+        f"range ({audit['energy_violations']} records beyond rounding), smallest entropy step "
+        f"{audit['min_entropy_step']:.1e} ({audit['entropy_violations']} beyond rounding), "
+        f"{audit['diverged']} samples lost.{sweeps}"
+    )
 
 
 def report(

@@ -3,12 +3,15 @@
 import time
 from collections.abc import Callable
 
+import jax
 import numpy as np
 
 from ..data import Trajectories
 from ..epinet import SPENN
 from ..forecast import evaluate
+from ..generic import Coordinates
 from ..integrate import integrator as by_name
+from ..laws import in_double
 from ..machine import environment
 from ..model import Model
 from . import _results as results
@@ -17,6 +20,9 @@ from ._parts import Part
 from ._run import Outcome
 from ._scene import Scene
 from ._views import show
+
+STARTS, STEPS = 5, 100
+"""Of rollouts that are audited without any data."""
 
 
 def evaluate_model(
@@ -43,6 +49,37 @@ def evaluate_model(
     about = title, _labels(model, layout), _time_label(model)
     scene = Scene.of(*about, layout, data, conformal.trajectories)
     return Outcome(document, {}, scene, parts)
+
+
+def audit_rollouts(
+    model: Model, integrator: str, data: Trajectories | None, samples: int, seed: int
+) -> dict:
+    """Both laws over every step of every sample, in double precision.
+
+    Rollouts start from the trajectories given, at their times, or from random states that spread as
+    far as the data do, in steps of a twentieth of the time in which those change by their size.
+    """
+    with jax.enable_x64(True):
+        method, coordinates = in_double((model.method, model.coordinates))
+        data = _random_starts(model, coordinates, seed) if data is None else data.on_one_grid()
+        indices = method.draw(samples, key=jax.random.key(seed))
+        chosen = by_name(integrator)
+        found = evaluate(method, coordinates, data, indices, required=0, integrator=chosen)
+    steps = samples * int(np.sum(data.lengths - 1))
+    return {"steps": steps, **results.laws(found.summary, found.diverged)}
+
+
+def _random_starts(model: Model, coordinates: Coordinates, seed: int) -> Trajectories:
+    if model.method.domain.prescribed:
+        raise ValueError(
+            "some entries of this model are prescribed: rollouts need trajectories that say how "
+            "they move, with --data."
+        )
+    exact, rng = coordinates.on_host(), np.random.default_rng(seed)
+    start = exact.unscaled(rng.normal(size=(STARTS, 1, len(model.names))))
+    times = np.asarray(exact.time_unit) * np.arange(STEPS + 1) / 20
+    states = np.repeat(start, len(times), 1)
+    return Trajectories(times, states, np.zeros_like(states), model.names)
 
 
 def _part(name, model, layout, data, samples, seed, integrator, report, conformal=None) -> Part:

@@ -52,7 +52,7 @@ class Coordinates(eqx.Module):
         """User's state to model's state."""
         return (x - self.offset) / self.scale
 
-    def unscaled(self, xi: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
+    def unscaled(self, xi: Float[Any, "*n d"]) -> Float[Any, "*n d"]:
         """Model's state to user's state."""
         return self.offset + self.scale * xi
 
