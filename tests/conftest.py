@@ -1,13 +1,8 @@
 """Settings of all tests; random models are in `support.py`."""
 
-import os
-
 import jax
 import pytest
 from hypothesis import settings
-
-# Most tests compile far longer than they run, in this process and in those that they start.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 settings.register_profile("spenn", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("spenn")

@@ -23,7 +23,6 @@ UNITS = Coordinates.of([0.1, -0.2, 1.0], [1.0, 2.0, 0.5], 0.5)
 CONFIG = spenn.FitConfig(
     depth=1, members=3, member_widths=(5, 3), member_steps=10, races=2, member_batch=32
 )
-FLAGS = "XLA_FLAGS"  # as conftest.py sets them
 TESTS = str(Path(__file__).parent)
 SAVE = "import test_devices, sys; test_devices.save(sys.argv[1])"
 
@@ -65,7 +64,7 @@ def alone():
 
 def _environment(devices, **variables):
     return os.environ | {
-        "XLA_FLAGS": f"{os.environ[FLAGS]} --xla_force_host_platform_device_count={devices}",
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
         "JAX_PLATFORMS": "cpu",
         "JAX_ENABLE_X64": "1",
         "PYTHONPATH": os.pathsep.join([TESTS, *sys.path]),

@@ -76,6 +76,8 @@ def test_results_have_the_documented_keys(out):
             "max_energy_drift",
             "min_entropy_rate",
             "min_entropy_step",
+            "energy_violations",
+            "entropy_violations",
             "diverged",
         }
     )

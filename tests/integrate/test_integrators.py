@@ -94,10 +94,12 @@ def test_nothing_happens_at_equilibrium_and_nothing_odd_on_the_way_there(dtype, 
     rest = np.array([0.0, 0.0, 0.7])
     states, laws = _rollout(field, rest, np.full(5, 0.1), chosen)
     np.testing.assert_allclose(states, np.tile(rest, (6, 1)), atol=2 * jnp.finfo(dtype).eps)
-    states, laws = _rollout(field, [1.0, -0.5, 0.0], np.full(1000, 0.3), chosen)
-    assert np.max(np.abs(states[-1][:2])) < 1e-6
-    assert _drift(laws) <= 10 * jnp.finfo(dtype).eps
-    assert np.min(np.diff(laws.entropy[:, 0])) >= -4 * jnp.finfo(dtype).eps
+    starts = jnp.asarray(OSCILLATOR.draw(np.random.default_rng(0), 20))
+    roll = jax.jit(jax.vmap(lambda x: audited_rollout(field, x, jnp.full(600, 0.3), None, chosen)))
+    states, laws = roll(starts)
+    assert np.max(np.abs(states[:, -1, :2])) < 1e-6
+    assert np.max(np.abs(laws.energy - laws.energy[:, :1])) <= 10 * jnp.finfo(dtype).eps
+    assert np.min(np.diff(laws.entropy[..., 0], axis=1)) >= -4 * jnp.finfo(dtype).eps
 
 
 def test_steps_of_length_zero_and_of_unequal_length(x64):
@@ -110,6 +112,14 @@ def test_steps_of_length_zero_and_of_unequal_length(x64):
         fine = _rollout(field, START, np.full(320, 0.001), RungeKutta())[0][-1]
         np.testing.assert_allclose(states[-1], fine, atol=1e-3)
         assert np.all(np.isfinite(laws.energy))
+
+
+@pytest.mark.parametrize("short", [1e-15, 1e-6, 1e-2])
+def test_a_step_after_a_far_shorter_one(x64, short):
+    field = Generic(random_blocks(3, gain=(1.0, 1.0)))
+    states, laws = _rollout(field, START, [0.1, short, 0.1, 1.0], Collocation(2))
+    assert np.all(np.isfinite(states)) and np.max(laws.sweeps) <= 20
+    assert _drift(laws) < 1e-14
 
 
 def test_a_step_that_cannot_be_solved_is_not_a_number_and_so_is_all_that_follows(x64):

@@ -186,8 +186,11 @@ def check(
     loaded = load(model)
     given = None if data is None else _read(data, loaded)
     states = None if given is None else given.records()[0]
-    if given is None and loaded.method.domain.prescribed:
-        names = []  # nobody says how the prescribed entries move
+    if given is None and loaded.method.domain.prescribed and names:
+        raise ValueError(
+            "some entries of this model are prescribed: rollouts need trajectories that say how "
+            "they move, with --data, or --integrators none."
+        )
     with Session() as session:
         found = loaded.check(
             states, pairs, seed, lambda n: session.progress("check", n, pairs, float("nan"))
@@ -199,12 +202,15 @@ def check(
         session.say(_audit_sentence(name, audit))
         if name == "discrete-gradient":
             broken += audit["energy_violations"] + audit["entropy_violations"]
+            broken += audit["diverged"]  # what is lost obeys no law
     if broken:
         raise typer.Exit(1)
 
 
 def _audit_sentence(name: str, audit: dict) -> str:
     """The audit of one integrator in words."""
+    if audit["max_energy_drift"] is None:
+        return f"{name}: all {audit['diverged']} rollouts were lost."
     sweeps = ""
     if "max_sweeps" in audit:
         sweeps = f" Sweeps per step: {audit['mean_sweeps']:.1f}, at most {audit['max_sweeps']:.0f}."

@@ -70,11 +70,6 @@ def audit_rollouts(
 
 
 def _random_starts(model: Model, coordinates: Coordinates, seed: int) -> Trajectories:
-    if model.method.domain.prescribed:
-        raise ValueError(
-            "some entries of this model are prescribed: rollouts need trajectories that say how "
-            "they move, with --data."
-        )
     exact, rng = coordinates.on_host(), np.random.default_rng(seed)
     start = exact.unscaled(rng.normal(size=(STARTS, 1, len(model.names))))
     times = np.asarray(exact.time_unit) * np.arange(STEPS + 1) / 20

@@ -130,7 +130,12 @@ def driving(domain: AbstractDomain, coordinates: Coordinates, data: Trajectories
     exact, where = coordinates.on_host(), list(domain.prescribed)
     steps = np.diff(data.times) / exact.time_unit
     values = exact.scaled(data.states)[..., where]
-    return Drive.from_records(steps, values, exact.scaled_velocity(data.derivatives)[..., where])
+    rates = exact.scaled_velocity(data.derivatives)[..., where]
+    # After the end of a shorter trajectory nothing moves.
+    ended = np.arange(len(data.times)) >= data.lengths[:, None]
+    last = np.take_along_axis(values, data.lengths[:, None, None] - 1, 1)
+    values, rates = np.where(ended[..., None], last, values), np.where(ended[..., None], 0, rates)
+    return Drive.from_records(steps, values, rates)
 
 
 def _chosen(arrays, rows):

@@ -32,7 +32,9 @@ PRECISION = 32
 ROUNDING = 8
 """Differences of energies below so many units of rounding are not told from zero."""
 PAID = 1e-3
-"""What is paid back in a step changes slopes by no more than this share of them."""
+"""What is paid back in a step changes slopes by no more than this share of the velocity."""
+NEAREST = 0.3
+"""Steps are extrapolated from one before that was at least this share of their length."""
 
 
 class Memory(NamedTuple):
@@ -43,7 +45,8 @@ class Memory(NamedTuple):
     remainder: State
     """What rounding has left out of the state, so that it does not add up."""
     energy: Float[Array, ""]
-    """What the energy has to be: that of the first state and the work done since."""
+    """That of the first state, and so of all others but for the work done since."""
+    work: Float[Array, ""]
 
 
 class Collocation(AbstractIntegrator):
@@ -59,7 +62,8 @@ class Collocation(AbstractIntegrator):
     def begin(self, field, x):
         """No earlier step."""
         none = jnp.zeros((self.stages, x.size), x.dtype)
-        return Memory(none, jnp.zeros((), x.dtype), jnp.zeros_like(x), field.energy(x))
+        zero = jnp.zeros((), x.dtype)
+        return Memory(none, zero, jnp.zeros_like(x), field.energy(x), zero)
 
     def step(self, field, x, rates, dt, motion, memory):
         """Solve for the velocities at all stages at once."""
@@ -71,7 +75,7 @@ class Collocation(AbstractIntegrator):
         if motion is not None:
             imposed = product(projection(self.stages).astype(x.dtype), jnp.stack(motion))
             now, _ = field.driven(now, rates.energy_slope, motion.start)
-        owed = rates.energy - memory.energy
+        owed = rates.energy - memory.energy - memory.work
         at_start = rates.energy, owed, rates.entropies
         path = _Path(field, rule, x, dt, *at_start, imposed, self.discrete)
         guess = _extrapolated(rule.stages, now, dt, memory)
@@ -81,7 +85,7 @@ class Collocation(AbstractIntegrator):
         velocities = found.value.reshape(self.stages, -1)
         work = path.work(found.value)
         new, remainder = _added(x, dt * product(rule.weights, velocities), memory.remainder)
-        kept = Memory(velocities, dt, remainder, memory.energy + work)
+        kept = Memory(velocities, dt, remainder, memory.energy, memory.work + work)
         return Step(jnp.where(found.converged, new, jnp.nan), work, found.sweeps, kept)
 
 
@@ -151,8 +155,8 @@ def _exact(rate, slopes, velocities, weights, after, before, owed):
     """
     missing = after - before - product(weights, jax.vmap(rate)(slopes, velocities))
     rounding = ROUNDING * jnp.finfo(after.dtype).eps * (jnp.abs(after) + jnp.abs(before))
-    length, steepness = (product(weights, jax.vmap(rate)(v, v)) for v in (velocities, slopes))
-    limit = PAID * jnp.sqrt(length * steepness)
+    length = product(weights, jax.vmap(rate)(velocities, velocities))
+    limit = PAID * jnp.abs(length)
     missing = missing - jnp.clip(missing, -rounding, rounding) + jnp.clip(owed, -limit, limit)
     share = missing / jnp.where(length == 0, jnp.inf, length)
 
@@ -164,15 +168,18 @@ def _exact(rate, slopes, velocities, weights, after, before, owed):
 
 
 def _extrapolated(stages, now: State, dt, memory: Memory) -> Velocities:
-    """Velocities at the stages, from those of the step before and the one at its end."""
-    ratio = memory.dt / jnp.where(dt == 0, 1, dt)
-    places = jnp.append((stages - 1) * ratio, 0)
+    """Velocities at the stages, from those of the step before and the one at its end.
+
+    Where that one was far shorter, its polynomial would be far off: then the velocity as it is.
+    """
+    ratio = memory.dt / jnp.where(dt == 0, jnp.inf, dt)
+    near = ratio > NEAREST
+    places = jnp.append((stages - 1) * jnp.where(near, ratio, 1), 0)
     values = jnp.concatenate([memory.velocities, now[None]])
     others = ~jnp.eye(len(places), dtype=bool)
     gaps = jnp.where(others, places[:, None] - places, 1)
     reach = jnp.where(others, stages[:, None, None] - places, 1)
-    weights = jnp.prod(reach / jnp.where(ratio == 0, 1, gaps), -1)
-    return jnp.where(ratio == 0, now, product(weights, values))
+    return jnp.where(near, product(jnp.prod(reach / gaps, -1), values), now)
 
 
 def _added(x: State, change: State, remainder: State) -> tuple[State, State]:

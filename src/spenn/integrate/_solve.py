@@ -11,6 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.scipy.sparse.linalg import gmres
 from jaxtyping import Array, Bool, Float, Int
 
 Vector = Float[Array, " n"]
@@ -22,7 +23,7 @@ NEWTON = 20
 NEAR = 4
 """Within so many tolerances a sweep that makes no headway has met rounding, and is the last."""
 LARGEST = 1000
-"""Unknowns up to which Newton's method has a matrix."""
+"""Unknowns up to which linear equations have a matrix; beyond, GMRES does without."""
 
 
 class Solution(NamedTuple):
@@ -49,7 +50,7 @@ def fixed_point(
         return found.value - found.residual, told  # what is no number of this kind has no tangent
 
     value, (sweeps, converged) = lax.custom_root(
-        lambda v: v - sweep(v), guess, solve, _tangent_solve, has_aux=True
+        lambda v: v - sweep(v), guess, solve, _linear_solve, has_aux=True
     )
     return Solution(value, sweeps.astype(int), converged > 0)
 
@@ -105,33 +106,27 @@ def _broyden(residual, guess, tolerance) -> _Found:
 
 
 def _newton(residual, found: _Found, tolerance) -> _Found:
-    """Newton's method from zero, for what was not found; costs nothing if everything was.
+    """Newton's method from zero, for what was not found; takes no time if everything was.
 
     A step that does not make the residual smaller, or leaves the domain of the equations, is taken
     back and halved.
     """
-    if found.value.size > LARGEST:
-        return found
     tolerance = NEAR * tolerance
     lost = ~(found.size <= tolerance)
     nowhere = jnp.where(lost, jnp.inf, found.residual)
     start = _Found(jnp.where(lost, 0, found.value), nowhere, found.sweeps)
 
-    def twice(value):
-        new = residual(value)
-        return new, new
-
     def advance(carry):
         best, step = carry
         value = best.value - step
-        slope, new = jax.jacfwd(twice, has_aux=True)(value)
+        new, push = jax.linearize(residual, value)
         better = jnp.max(jnp.abs(new)) < best.size
         chosen = _Found(
             jnp.where(better, value, best.value),
             jnp.where(better, new, best.residual),
             best.sweeps + 1,
         )
-        return chosen, jnp.where(better, jnp.linalg.solve(slope, new), step / 2)
+        return chosen, jnp.where(better, _linear_solve(push, new), step / 2)
 
     def unfinished(carry):
         best, _ = carry
@@ -140,5 +135,9 @@ def _newton(residual, found: _Found, tolerance) -> _Found:
     return lax.while_loop(unfinished, advance, (start, jnp.zeros_like(found.value)))[0]
 
 
-def _tangent_solve(linear, vector):
-    return jnp.linalg.solve(jax.jacfwd(linear)(jnp.zeros_like(vector)), vector)
+def _linear_solve(linear, vector):
+    """Solve `linear(step) = vector`; columns of the matrix one by one, to bound memory."""
+    if vector.size > LARGEST:
+        return gmres(linear, vector, tol=10 * float(jnp.finfo(vector.dtype).eps))[0]
+    columns = lax.map(linear, jnp.eye(vector.size, dtype=vector.dtype))
+    return jnp.linalg.solve(columns.T, vector)
