@@ -66,11 +66,8 @@ def line(model, data, name, every, precision, options):
             states=data.states[:, ::every],
             derivatives=data.derivatives[:, ::every],
         )
-        method, coordinates, indices = (
-            model.method,
-            model.coordinates,
-            model.draw(options.samples, 1),
-        )
+        method, coordinates = model.method, model.coordinates
+        indices = model.draw(options.samples, 1)
         chosen = integrator(name)
         made = evaluate(method, coordinates, coarse, indices, integrator=chosen, required=0)
         drive = driving(method.domain, coordinates, coarse)

@@ -7,7 +7,6 @@ from ..config import FitConfig
 SYSTEMS = ("oscillator", "chemical-motor", "viscoplastic")
 PRESETS = ("quick", "paper")
 REFERENCES = ("paper", "converged")
-INTEGRATORS = ("rk4", "midpoint", "discrete-gradient", "adaptive", "stiff")
 METHODS = (
     "spenn-half-normal",
     "spenn-uniform",
@@ -37,7 +36,6 @@ class RunConfig:
             ("system", self.system, SYSTEMS),
             ("preset", self.preset, PRESETS),
             ("reference", self.reference, REFERENCES),
-            ("integrator", self.integrator, INTEGRATORS),
             *(("method", method, METHODS) for method in self.methods),
         )
         for what, value, known in choices:

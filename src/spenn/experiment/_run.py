@@ -46,7 +46,7 @@ def run(
     out: Path | None = None,
 ) -> Outcome:
     """Run one system from data to scores; what was done before in the folder is not redone."""
-    by_name(config.integrator)  # refuses one that is not installed before any work is done
+    by_name(config.integrator)  # refuses what is unknown or not installed before any work is done
     clock, kept = Clock(), Parts(out, config)
     system = SYSTEMS[config.system]
     with clock.stage("data"):

@@ -266,7 +266,7 @@ def _audit(laws: Laws) -> Audit:
         energy_drift=jnp.max(jnp.abs(kept - kept[:, :1]), 0),
         entropy_step=jnp.min(jnp.diff(laws.entropy, axis=1), (0, 2)),
         sweeps_mean=jnp.mean(laws.sweeps[:, :-1]),
-        sweeps_max=jnp.max(laws.sweeps),
+        sweeps_max=jnp.max(laws.sweeps[:, :-1]),
         energy_low=jnp.min(laws.energy),
         energy_high=jnp.max(laws.energy),
         entropy_low=jnp.min(entropy),

@@ -70,8 +70,7 @@ class Collocation(AbstractIntegrator):
         # More digits are averaged over more nodes: what is left to correct should be rare.
         extra = (2 if x.dtype == jnp.float64 else 1) if self.discrete else 0
         rule = gauss(self.stages, self.stages + extra).astype(x.dtype)
-        imposed = None
-        now = rates.velocity
+        imposed, now = None, rates.velocity
         if motion is not None:
             imposed = product(projection(self.stages).astype(x.dtype), jnp.stack(motion))
             now, _ = field.driven(now, rates.energy_slope, motion.start)
@@ -130,15 +129,12 @@ class _Path(eqx.Module):
             return energy, entropy
         weights = self.dt * self.rule.weights
         end = self.x + product(weights, velocities)
-
-        def exact(rate, slopes, after, before, owed):
-            return _exact(rate, slopes, velocities, weights, after, before, owed)
-
-        domain, energy_end = self.field.blocks.domain, self.field.energy(end)[None]
-        nothing = jnp.zeros_like(self.entropies)
+        energies = self.field.energy(end)[None], self.energy[None]
+        entropies = self.field.entropies(end), self.entropies
+        production = self.field.blocks.domain.productions
         return (
-            exact(_rate, energy, energy_end, self.energy[None], self.owed[None]),
-            exact(domain.productions, entropy, self.field.entropies(end), self.entropies, nothing),
+            _exact(_rate, energy, velocities, weights, *energies, self.owed),
+            _exact(production, entropy, velocities, weights, *entropies),
         )
 
 
@@ -146,7 +142,7 @@ def _rate(slope, velocity):
     return jnp.sum(slope * velocity)[None]
 
 
-def _exact(rate, slopes, velocities, weights, after, before, owed):
+def _exact(rate, slopes, velocities, weights, after, before, owed: Array | float = 0.0):
     """Slopes that explain the change of a quantity, or several, and pay back what is owed.
 
     What averages do not explain is the error of quadrature. It is shared out along the velocities;
