@@ -57,7 +57,8 @@ class Calibration:
             between = (1 - share) * earlier + share * later
         at_record = np.abs(elapsed - known[after])[:, None] <= slack
         scores = np.where(at_record, later, np.where(share == 0, earlier, between))
-        return Conformal(jnp.asarray(scores), self.conformal.maxima[:, after])
+        maxima = np.asarray(self.conformal.maxima)[:, after]
+        return Conformal(jnp.asarray(scores), jnp.asarray(maxima))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy  # its parts load on first use
 from jaxtyping import Array, Float
-from scipy.stats import beta
 
 Level = float | Decimal | Fraction
 Interval = tuple[Float[Array, "*batch time variable"], Float[Array, "*batch time variable"]]
@@ -56,8 +56,8 @@ def coverage_range(n: int, level: Level, probability: Level = 0.9) -> tuple[floa
     tail = float(1 - _exact(probability, "probability")) / 2
     if rank > n:
         return 1.0, 1.0
-    law = beta(rank, n + 1 - rank)
-    return float(law.ppf(tail)), float(law.ppf(1 - tail))
+    low, high = scipy.special.betaincinv(rank, n + 1 - rank, [tail, 1 - tail])
+    return float(low), float(high)
 
 
 def normalised_score(
@@ -170,13 +170,20 @@ def _order_statistic(
 ) -> Float[Array, "*entry"]:
     """The score of the conformal rank among those that are there; +inf if they are too few."""
     most = ordered.shape[0]
-    ranks = jnp.array([most + 1, *(conformal_rank(n, level) for n in range(1, most + 1))])
-    present = jnp.sum(~jnp.isnan(ordered), 0)
+    ranks = np.array([most + 1, *(conformal_rank(n, level) for n in range(1, most + 1))])
+    return _ranked(ordered, ranks)
+
+
+@jax.jit
+def _ranked(ordered: Array, ranks: Array) -> Array:
+    """Scores of the rank that belongs to each number of trajectories, 0 of them first."""
+    most, present = len(ordered), jnp.sum(~jnp.isnan(ordered), 0)
     rank = ranks[present]
     chosen = jnp.take_along_axis(ordered, jnp.minimum(rank, most)[None] - 1, 0)[0]
     return jnp.where(rank <= present, chosen, jnp.inf)
 
 
+@jax.jit
 def _around(mean: Array, std: Array, threshold: Array) -> Interval:
     # Without a finite threshold nothing is promised, not even where the spread is zero (inf * 0).
     reach = jnp.where(jnp.isinf(threshold), jnp.inf, threshold * std)

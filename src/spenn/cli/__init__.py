@@ -1,3 +1,4 @@
 """The command line."""
 
 from ._main import main as main
+from ._main import program as program

@@ -156,8 +156,16 @@ def inverse(
     session.say(f"Open {out / 'report.html'}; numbers, samples and figures are beside it.")
 
 
+def program() -> None:
+    """`spenn` as typed: `main`, and an end without the long second that taking JAX apart takes."""
+    main()
+    sys.stdout.flush()
+    if DISTRIBUTED not in sys.argv:  # several processes part in good order
+        os._exit(0)
+
+
 def main() -> None:
-    """Entry point: bad input ends with one sentence and exit code 2."""
+    """Carry out a command: bad input ends with one sentence and exit code 2."""
     warnings.formatwarning = lambda message, *_, **__: f"spenn: {message}\n"
     arguments = [word for word in sys.argv[1:] if word != DISTRIBUTED]
     try:

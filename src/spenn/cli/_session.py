@@ -20,7 +20,7 @@ class Session:
         """Open the console."""
         from rich.console import Console
 
-        from ..report import Progress
+        from ._progress import Progress
 
         console = Console()
         self.console = console if console.is_terminal else Console(width=110)
@@ -101,7 +101,7 @@ def _check_file(path: Path) -> None:
 
 
 def use_all_cores() -> None:
-    """One device of JAX per core, so that chains run beside each other; before its first use."""
+    """One device of JAX per core, for samples or chains beside each other; before its first use."""
     from ..machine import cores
 
     flag, flags = "--xla_force_host_platform_device_count", os.environ.get("XLA_FLAGS", "")

@@ -1,7 +1,7 @@
 """Linear combinations of variables that never change, as far as trajectories tell."""
 
 import numpy as np
-import scipy.linalg
+import scipy  # its parts load on first use
 from jaxtyping import Float
 
 from ._trajectories import Trajectories

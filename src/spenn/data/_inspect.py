@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its parts load on first use
 
 from ._conserved import conserved_combinations
 from ._contents import Contents
@@ -187,10 +188,8 @@ def _rank(count: int, level: float) -> int:
 
 def _coverage_range(count: int, level: float) -> tuple[float, float]:
     """The 5 and 95 % points of the coverage that one calibration set gives."""
-    from scipy.special import betaincinv
-
     rank = _rank(count, level)
-    low, high = betaincinv(rank, count + 1 - rank, [0.05, 0.95])
+    low, high = scipy.special.betaincinv(rank, count + 1 - rank, [0.05, 0.95])
     return float(low), float(high)
 
 

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy  # its parts load on first use
 from jaxtyping import Float
-from scipy.interpolate import CubicHermiteSpline
-
-from ._derivatives import estimate_derivatives
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +116,8 @@ class Trajectories:
         grid = np.unique(np.quantile(elapsed[np.isfinite(elapsed)], share))
         states, derivatives = np.full((2, len(self), len(grid), self.states.shape[2]), np.nan)
         for i, n in enumerate(self.lengths):
-            curve = CubicHermiteSpline(elapsed[i, :n], self.states[i, :n], self.derivatives[i, :n])
+            records = elapsed[i, :n], self.states[i, :n], self.derivatives[i, :n]
+            curve = scipy.interpolate.CubicHermiteSpline(*records)
             during = grid <= elapsed[i, n - 1]
             states[i, during] = curve(grid[during])
             derivatives[i, during] = curve.derivative()(grid[during])
@@ -257,6 +256,8 @@ def _on_shared_grid(times: np.ndarray, lengths: np.ndarray, shape: tuple[int, ..
 
 def _estimated(times: np.ndarray, states: np.ndarray, lengths: np.ndarray):
     """Smoothed states and derivatives of every trajectory."""
+    from ._derivatives import estimate_derivatives  # on use: it loads much of SciPy
+
     smoothed, derivatives = np.full((2, *states.shape), np.nan)
     rows = np.broadcast_to(times, states.shape[:2])
     for i, n in enumerate(lengths):

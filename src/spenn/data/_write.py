@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..folders import write_atomically
-from ._derivatives import estimate_derivatives
 from ._read_csv import name_and_unit
 from ._trajectories import Trajectories
 
@@ -46,6 +45,8 @@ def check_writable(path: Path) -> None:
 
 def _are_estimates(data: Trajectories) -> bool:
     """Whether derivatives are what estimating them once more gives, to the last digit."""
+    from ._derivatives import estimate_derivatives  # on use: it loads much of SciPy
+
     rows = zip(_rows(data), data.states, data.derivatives, data.lengths, strict=True)
     return all(
         np.array_equal(estimate_derivatives(t[:n], x[:n]).derivatives, d[:n]) for t, x, d, n in rows

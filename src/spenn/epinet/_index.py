@@ -58,6 +58,7 @@ class NonNegative(AbstractIndex):
         self.number = jnp.asarray(list(LAWS).index(name), jnp.int32)
         self.mean = jnp.asarray(LAWS[name][1], float)
 
+    @eqx.filter_jit
     def draw(self, shape, *, key):
         """Independent draws."""
         return jnp.stack([draw(shape, key) for draw, _ in LAWS.values()])[self.number]

@@ -164,8 +164,12 @@ def _rolled(method, coordinates, scaled, drive, steps, indices, integrator):
     def one(x, drive, steps, index):
         return audited_rollout(method.realise(index), x, steps, drive, integrator)
 
-    every = jax.vmap(jax.vmap(one, (None, None, None, 0)), (0, 0, 0, None))
-    states, laws = every(scaled, drive, steps, indices)
+    every = jax.vmap(one, (None, None, None, 0))
+    if len(scaled) == 1:  # without an axis of its own: a second less to trace
+        x, drive, steps = jax.tree.map(lambda a: a[0], (scaled, drive, steps))
+        states, laws = jax.tree.map(lambda a: a[None], every(x, drive, steps, indices))
+    else:
+        states, laws = jax.vmap(every, (0, 0, 0, None))(scaled, drive, steps, indices)
     return coordinates.unscaled(states), laws
 
 

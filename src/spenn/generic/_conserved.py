@@ -5,7 +5,7 @@ every realisation.
 """
 
 import numpy as np
-import scipy.linalg
+import scipy  # its parts load on first use
 from jaxtyping import Float
 
 ROUNDING = 1e-12

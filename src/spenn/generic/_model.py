@@ -79,6 +79,7 @@ class Generic(eqx.Module):
         """Velocity of one state."""
         return self.assemble(x, jax.grad(self.energy)(x), jax.grad(self.entropy)(x))
 
+    @eqx.filter_jit  # traced once, however often a step asks for it
     def rates(self, x: State) -> Rates:
         """Velocity of one state together with energy, entropy and their rates along it."""
         energy, energy_slope = jax.value_and_grad(self.energy)(x)

@@ -62,8 +62,8 @@ class RungeKutta(AbstractIntegrator):
     def step(self, field, x, rates, dt, motion, memory):
         """Four velocities; with prescribed entries, of the state and the work together."""
         if motion is None:
-            x, work = rk4(field.velocity, x, dt, rates.velocity), jnp.zeros((), x.dtype)
-            return Step(x, work, jnp.zeros((), int), memory)
+            new = rk4(lambda x: field.rates(x).velocity, x, dt, rates.velocity)
+            return Step(new, jnp.zeros((), x.dtype), jnp.zeros((), int), memory)
 
         def joined(rates, imposed):
             return jnp.append(*field.driven(rates.velocity, rates.energy_slope, imposed))

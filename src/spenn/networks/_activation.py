@@ -24,6 +24,7 @@ def _softplus_jvp(primals, tangents):
     return _value(x, decay), _slope(x, decay) * tangent
 
 
+@jax.jit  # traced once for each shape: a step of a model calls it hundreds of times
 def _value(x, decay):
     return jnp.maximum(x, 0) + _log_one_plus(decay)
 

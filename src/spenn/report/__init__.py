@@ -1,10 +1,9 @@
-"""What people read: figures, tables, progress."""
+"""What people read: figures, tables, pages."""
 
 from ._inverse import Estimate as Estimate
 from ._inverse import InverseView as InverseView
 from ._inverse import Panel as Panel
 from ._inverse_table import print_inverse as print_inverse
-from ._progress import Progress as Progress
 from ._table import print_tables as print_tables
 from ._view import FieldView as FieldView
 from ._view import MethodView as MethodView

@@ -14,8 +14,8 @@ figures behind the constants.
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its parts load on first use
 from jaxtyping import Float, Int
-from scipy.stats import norm
 
 PILOT = 1e-2
 RANGE = (1e-5, 0.3)
@@ -56,7 +56,7 @@ def correction(judged: Judged, variables: Int[np.ndarray, " entry"]) -> float:
 def _wanted(error, spread) -> float:
     """Factor on the spread of one variable, from the reach of its errors at wide levels."""
     reach = np.quantile(np.abs(error) / np.maximum(spread, np.finfo(np.float32).tiny), LEVELS)
-    return float(np.mean(reach / norm.ppf((1 + LEVELS) / 2)))
+    return float(np.mean(reach / scipy.special.ndtri((1 + LEVELS) / 2)))
 
 
 def _most(error, shift, spread, samples: int) -> float:
