@@ -103,6 +103,24 @@ def test_discrete_gradients_balance_the_energy_of_a_bar_to_rounding(x64, count):
     np.testing.assert_array_equal(states[:, where], drive.values)
 
 
+def test_derivatives_of_the_work_done_on_a_bar(x64):
+    """Work is told by the last sweep of each step, and derivatives go another way."""
+    field, x = _learned(), 0.3 * _states(1)[0]
+    steps = np.full(3, 0.2)
+    drive = jax.tree.map(jnp.asarray, _drive(steps))
+    direction = jnp.asarray(np.random.default_rng(1).normal(size=SIZE))
+
+    @jax.jit
+    @jax.value_and_grad
+    def work(h):
+        start = x + h * direction
+        return audited_rollout(field, start, jnp.asarray(steps), drive, Collocation())[1].work[-1]
+
+    h = 1e-5
+    numeric = (work(h)[0] - work(-h)[0]) / (2 * h)
+    np.testing.assert_allclose(work(0.0)[1], numeric, rtol=1e-6)
+
+
 def test_prescribed_entries_follow_their_records(x64):
     steps = np.full(20, 0.05)
     drive = _drive(steps)

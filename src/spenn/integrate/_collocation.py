@@ -80,9 +80,9 @@ class Collocation(AbstractIntegrator):
         guess = _extrapolated(rule.stages, now, dt, memory)
         speed = jnp.max(jnp.abs(now)) + jnp.max(jnp.abs(x)) / jnp.where(dt == 0, 1, jnp.abs(dt))
         tolerance = PRECISION * jnp.finfo(x.dtype).eps * speed
-        found = fixed_point(lambda v: path.sweep(v)[0], guess.ravel(), tolerance)
+        found = fixed_point(path.sweep, guess.ravel(), tolerance)
         velocities = found.value.reshape(self.stages, -1)
-        work = path.work(found.value)
+        work = dt * (found.told if motion is None else _power(path, found.value, found.told))
         new, remainder = _added(x, dt * product(rule.weights, velocities), memory.remainder)
         kept = Memory(velocities, dt, remainder, memory.energy, memory.work + work)
         return Step(jnp.where(found.converged, new, jnp.nan), work, found.sweeps, kept)
@@ -102,22 +102,16 @@ class _Path(eqx.Module):
     imposed: Float[Array, "s prescribed"] | None
     discrete: bool
 
-    def sweep(self, flat: Float[Array, " s*d"]) -> tuple[Float[Array, " s*d"], Float[Array, " s"]]:
+    def sweep(self, flat: Float[Array, " s*d"]) -> tuple[Float[Array, " s*d"], Float[Array, ""]]:
         """Velocities at all stages from those of the last sweep, and the power that is imposed."""
         velocities = flat.reshape(len(self.rule.stages), -1)
         energy, entropy = self._slopes(velocities)
         states = self.x + self.dt * product(self.rule.to_stages, velocities)
         new = jax.vmap(self.field.assemble)(states, energy, entropy)
         if self.imposed is None:
-            return new.ravel(), jnp.zeros(len(new), new.dtype)
+            return new.ravel(), jnp.zeros((), new.dtype)
         new, power = jax.vmap(self.field.driven)(new, energy, self.imposed)
-        return new.ravel(), power
-
-    def work(self, flat: Float[Array, " s*d"]) -> Float[Array, ""]:
-        """Work of what is imposed."""
-        if self.imposed is None:
-            return jnp.zeros((), self.x.dtype)
-        return self.dt * jnp.sum(self.rule.weights * self.sweep(flat)[1])
+        return new.ravel(), jnp.sum(self.rule.weights * power)
 
     def _slopes(self, velocities: Velocities) -> tuple[Velocities, Velocities]:
         """Slopes of energy and entropy for every stage."""
@@ -136,6 +130,20 @@ class _Path(eqx.Module):
             _exact(_rate, energy, velocities, weights, *energies, self.owed),
             _exact(production, entropy, velocities, weights, *entropies),
         )
+
+
+@eqx.filter_custom_jvp
+def _power(path, flat, told):
+    """The power that the last sweep told; its derivatives are those of another one."""
+    del path, flat
+    return told
+
+
+@_power.def_jvp
+def _power_jvp(primals, tangents):
+    (*inputs, told), (*changes, _) = primals, tangents
+    _, change = eqx.filter_jvp(lambda path, flat: path.sweep(flat)[1], inputs, changes)
+    return told, change
 
 
 def _rate(slope, velocity):

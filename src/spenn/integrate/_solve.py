@@ -6,7 +6,7 @@ those of the solution, by the implicit function theorem, whatever the way that l
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,38 +26,47 @@ LARGEST = 1000
 """Unknowns up to which linear equations have a matrix; beyond, GMRES does without."""
 
 
+Sweep = Callable[[Vector], tuple[Vector, Any]]
+
+
 class Solution(NamedTuple):
-    """What solves `v = sweep(v)`, how many sweeps it took, and whether it does."""
+    """What solves `v = sweep(v)`, what the last sweep told, their number, and whether it does."""
 
     value: Vector
+    told: Any
     sweeps: Int[Array, ""]
     converged: Bool[Array, ""]
 
 
-def fixed_point(
-    sweep: Callable[[Vector], Vector], guess: Vector, tolerance: Float[Array, ""]
-) -> Solution:
+def fixed_point(sweep: Sweep, guess: Vector, tolerance: Float[Array, ""]) -> Solution:
     """Solve `v = sweep(v)` until a sweep changes no entry by more than the tolerance.
 
     Where rounding is more than that, by more than `NEAR` times the tolerance. Without a tolerance,
-    one that is not a number, nothing is tried beyond one sweep.
+    one that is not a number, nothing is tried beyond one sweep. A sweep may tell something beside
+    its vector, numbers of the same kind; their derivatives are not known.
     """
 
-    def solve(residual, guess):
+    def residual(v):
+        new, told = sweep(v)
+        return v - new, told
+
+    def solve(_, guess):
         found = _newton(residual, _broyden(residual, guess, tolerance), tolerance)
         # What a plain sweep makes of the last value is nearer, and obeys the laws to higher order.
-        told = jnp.stack([found.sweeps, found.size <= NEAR * tolerance]).astype(guess.dtype)
-        return found.value - found.residual, told  # what is no number of this kind has no tangent
+        value = found.value - found.residual
+        count = jnp.stack([found.sweeps, found.size <= NEAR * tolerance]).astype(guess.dtype)
+        return value, (found.told, count)  # what is no number of this kind has no tangent
 
-    value, (sweeps, converged) = lax.custom_root(
-        lambda v: v - sweep(v), guess, solve, _linear_solve, has_aux=True
+    value, (told, (sweeps, converged)) = lax.custom_root(
+        lambda v: residual(v)[0], guess, solve, _linear_solve, has_aux=True
     )
-    return Solution(value, sweeps.astype(int), converged > 0)
+    return Solution(value, told, sweeps.astype(int), converged > 0)
 
 
 class _Found(NamedTuple):
     value: Vector
     residual: Vector
+    told: Any
     sweeps: Int[Array, ""]
 
     @property
@@ -89,9 +98,10 @@ def _broyden(residual, guess, tolerance) -> _Found:
     def advance(carry):
         found, inverse, step, _ = carry
         value = found.value + step
-        new = residual(value)
+        new, told = residual(value)
         inverse = inverse.updated(step, new - found.residual, found.sweeps - 1)
-        return _Found(value, new, found.sweeps + 1), inverse, -inverse.times(new), found.size
+        after = _Found(value, new, told, found.sweeps + 1)
+        return after, inverse, -inverse.times(new), found.size
 
     def unfinished(carry):
         found, *_, before = carry
@@ -100,7 +110,8 @@ def _broyden(residual, guess, tolerance) -> _Found:
         return (found.sweeps == 0) | (far & (found.sweeps < SWEEPS))
 
     none = jnp.zeros((PAIRS, guess.size), guess.dtype)
-    start = _Found(guess, jnp.full_like(guess, jnp.inf), jnp.zeros((), int))
+    told = jax.tree.map(jnp.zeros_like, jax.eval_shape(residual, guess)[1])
+    start = _Found(guess, jnp.full_like(guess, jnp.inf), told, jnp.zeros((), int))
     first = start, _Inverse(none, none), jnp.zeros_like(guess), start.size
     return lax.while_loop(unfinished, advance, first)[0]
 
@@ -114,19 +125,17 @@ def _newton(residual, found: _Found, tolerance) -> _Found:
     tolerance = NEAR * tolerance
     lost = ~(found.size <= tolerance)
     nowhere = jnp.where(lost, jnp.inf, found.residual)
-    start = _Found(jnp.where(lost, 0, found.value), nowhere, found.sweeps)
+    start = _Found(jnp.where(lost, 0, found.value), nowhere, found.told, found.sweeps)
 
     def advance(carry):
         best, step = carry
         value = best.value - step
-        new, push = jax.linearize(residual, value)
+        new, push, told = jax.linearize(residual, value, has_aux=True)
         better = jnp.max(jnp.abs(new)) < best.size
-        chosen = _Found(
-            jnp.where(better, value, best.value),
-            jnp.where(better, new, best.residual),
-            best.sweeps + 1,
-        )
-        return chosen, jnp.where(better, _linear_solve(push, new), step / 2)
+        tried = _Found(value, new, told, best.sweeps)
+        chosen = jax.tree.map(lambda a, b: jnp.where(better, a, b), tried, best)
+        counted = chosen._replace(sweeps=best.sweeps + 1)
+        return counted, jnp.where(better, _linear_solve(push, new), step / 2)
 
     def unfinished(carry):
         best, _ = carry
