@@ -1,6 +1,9 @@
 """Settings of all tests; random models are in `support.py`."""
 
 import gc
+import os
+import shutil
+import tempfile
 
 import jax
 import pytest
@@ -8,6 +11,22 @@ from hypothesis import settings
 
 settings.register_profile("spenn", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("spenn")
+
+CACHE = "JAX_COMPILATION_CACHE_DIR"
+
+
+def pytest_configure(config):
+    """What is compiled once serves all tests, their processes too, and leaves no trace."""
+    if CACHE not in os.environ:
+        config.made_cache = os.environ[CACHE] = tempfile.mkdtemp(prefix="spenn-tests-")
+    jax.config.update("jax_compilation_cache_dir", os.environ[CACHE])
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def pytest_unconfigure(config):
+    """Take the compiled programs away, in the process that made room for them."""
+    if made := getattr(config, "made_cache", None):
+        shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -47,12 +47,11 @@ with locked(Path(sys.argv[1])):
 """
 
 
-def _type(folder, cache, writes=0):
+def _type(folder, writes=0):
     """Type `spenn run` with a tiny preset, to be killed at so many writes; returns how it ended."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(sys.path),
-        "XDG_CACHE_HOME": str(cache),
         "WRITES": str(writes),
     }
     arguments = ["run", "oscillator", "--methods", "spenn-half-normal", "--out", str(folder)]
@@ -71,14 +70,14 @@ def _results(folder):
 
 @pytest.mark.slow
 def test_a_run_killed_at_many_writes_ends_with_the_same_bits(tmp_path):
-    cache, folder = tmp_path / "cache", tmp_path / "killed"
-    code, said = _type(tmp_path / "whole", cache)
+    folder = tmp_path / "killed"
+    code, said = _type(tmp_path / "whole")
     assert code == 0, said
     # While a file of the base is written, and one of the results; benchmarks/kill.py has more.
     for writes in (4, 12):
-        code, said = _type(folder, cache, writes)
+        code, said = _type(folder, writes)
         assert code == -signal.SIGKILL, said
-    code, said = _type(folder, cache)
+    code, said = _type(folder)
     assert code == 0, said
     model = "model.spenn"
     assert (folder / model).read_bytes() == (tmp_path / "whole" / model).read_bytes()
