@@ -30,8 +30,6 @@ def _type(monkeypatch, *words):
 def short(monkeypatch, tmp_path):
     """The same problems with tiny networks and little training."""
     monkeypatch.setattr(_run, "BENCHMARKS", {name: _short(name) for name in BENCHMARKS})
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("XLA_FLAGS", raising=False)
 
 
 def test_both_methods_leave_everything_they_promise(short, monkeypatch, tmp_path, capsys):

@@ -1,8 +1,10 @@
 """Data of one's own, from a file to a trusted forecast, as a user types it."""
 
 import csv
+import io
 import json
 import re
+import subprocess
 import sys
 from dataclasses import replace
 
@@ -11,6 +13,7 @@ import pytest
 
 import spenn
 from spenn import cli
+from spenn.experiment import _evaluate
 
 CONFIG = """
 [fit]
@@ -50,7 +53,6 @@ def folder(tmp_path_factory):
     """Files of an oscillator, the last sets with trajectories that end early."""
     folder = tmp_path_factory.mktemp("own")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         _type("example", folder / "cases.nc", "--trajectories", LEARNED + CALIBRATION + TEST)
         whole = spenn.read(folder / "cases.nc")
         states = whole.states[:, :60].copy()
@@ -142,6 +144,18 @@ def test_forecast_as_a_table(folder, calibrated, capsys):
         assert float(row["p std"]) > 0
 
 
+def test_a_forecast_in_a_process_of_its_own_says_all_of_it(folder, calibrated, capsys):
+    """It runs on all cores and ends in a hurry."""
+    words = ("forecast", calibrated, "--start", "q=1,p=0,eps=0.5", "--until", 2, "--samples", 7)
+    capsys.readouterr()
+    _type(*words)
+    here = np.loadtxt(io.StringIO(capsys.readouterr().out), delimiter=",", skiprows=1)
+    command = [sys.executable, "-m", "spenn", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    there = np.loadtxt(io.StringIO(done.stdout), delimiter=",", skiprows=1)
+    np.testing.assert_allclose(there, here, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("suffix", [".npz", ".nc", ".csv"])
 def test_forecasts_of_a_file_in_every_format(folder, calibrated, suffix):
     out = folder / f"forecast{suffix}"
@@ -186,6 +200,16 @@ def test_check_finds_no_violation(folder, capsys):
     _type("check", folder / "model.spenn", *few, *given)
     said = capsys.readouterr().out
     assert "no violation" in said and "rk4" not in said
+
+
+def test_a_violation_ends_with_exit_code_one(folder, monkeypatch, capsys):
+    lost = {"max_energy_drift": None, "diverged": 2, "energy_violations": 0}
+    monkeypatch.setattr(_evaluate, "audit_rollouts", lambda *_: lost | {"entropy_violations": 0})
+    few = ("--pairs", 100, "--integrators", "discrete-gradient")
+    with pytest.raises(SystemExit) as stop:
+        _type("check", folder / "model.spenn", *few)
+    assert stop.value.code == 1
+    assert "discrete-gradient: all 2 rollouts were lost." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

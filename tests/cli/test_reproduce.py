@@ -16,7 +16,6 @@ def type_command(monkeypatch, tmp_path):
     monkeypatch.setattr(experiment, "preset", tiny)
     monkeypatch.setattr(experiment, "SYSTEMS", ("oscillator",))
     monkeypatch.setattr(experiment, "METHODS", ("deep-ensemble",))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     out = tmp_path / "out"
     monkeypatch.setattr(sys, "argv", ["spenn", "reproduce", "--out", str(out)])
     return out

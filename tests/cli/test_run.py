@@ -15,6 +15,7 @@ import pytest
 
 import spenn
 from spenn import cli, experiment
+from spenn.cli._session import Session
 from spenn.experiment._data import RunData
 from spenn.forecast import Diverged, Evaluation
 from spenn.generic import without
@@ -30,7 +31,6 @@ def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli") / "run"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "preset", tiny)
-        patch.setenv("XDG_CACHE_HOME", str(folder.parent / "cache"))
         patch.setattr(sys, "argv", ["spenn", "run", "oscillator", "--out", str(folder)])
         cli.main()
     return folder
@@ -184,9 +184,21 @@ def test_help_has_an_example_and_does_not_wait_for_jax():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_programs_are_kept_where_the_user_keeps_such_things(tmp_path, monkeypatch):
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    before = jax.config.values["jax_compilation_cache_dir"]
+    try:
+        Session()
+        assert jax.config.values["jax_compilation_cache_dir"] == str(tmp_path / "spenn" / "jax")
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)
+
+
 def test_interrupt_leaves_nothing_behind(tmp_path):
     folder = tmp_path / "run"
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    # What is cut off in the middle of a write to the cache is not for other tests.
+    environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache")}
     # Processes that a shell starts in the background ignore Ctrl-C, and so do their children.
     listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     program = [sys.executable, "-c", listen + "from spenn import cli; cli.main()"]

@@ -27,7 +27,6 @@ def out(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SYSTEMS, SMALL.name, SMALL)
         patch.setattr(experiment, "preset", _preset)
-        patch.setenv("XDG_CACHE_HOME", str(folder.parent / "cache"))
         arguments = ["spenn", "run", SMALL.name, "--reference", "converged", "--out", str(folder)]
         patch.setattr(sys, "argv", arguments)
         cli.main()

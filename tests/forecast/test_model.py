@@ -40,7 +40,7 @@ def test_forecast(model):
     assert forecast.mean.shape == forecast.std.shape == (6, SIZE)
     assert forecast.diverged == () and forecast.names == ("a", "b", "c")
     np.testing.assert_allclose(forecast.samples[:, 0], [[0.1, 0.2, 0.3]] * SAMPLES, rtol=1e-5)
-    np.testing.assert_array_equal(forecast.indices, model.draw(SAMPLES, seed=3))
+    np.testing.assert_array_equal(forecast.indices, model.draw(np.int64(SAMPLES), seed=3))
     again = model.forecast([0.1, 0.2, 0.3], TIMES, samples=SAMPLES, seed=3)
     np.testing.assert_array_equal(forecast.samples, again.samples)
 

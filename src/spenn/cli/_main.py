@@ -6,6 +6,7 @@ JAX is imported inside the commands, so that `--help` answers at once.
 import os
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from threading import Timer
 from typing import Annotated
@@ -13,7 +14,7 @@ from typing import Annotated
 import typer
 
 from . import _data, _model
-from ._session import Session, use_all_cores, working_in
+from ._session import Session, use_cores, working_in
 
 INTERRUPTED = 130
 DISTRIBUTED = "--distributed"
@@ -148,7 +149,7 @@ def inverse(
     config = InverseRun(problem, methods, file, samples, chains, warm_up, draws, seed)
     out = Path("runs") / problem if out is None else out
     if "hmc" in methods:
-        use_all_cores()
+        use_cores(chains)
     with working_in(out), Session() as session:
         view = run_inverse(config, session.progress)
         on_first(lambda: write(view, config, out))
@@ -157,11 +158,12 @@ def inverse(
 
 
 def program() -> None:
-    """`spenn` as typed: `main`, and an end without the long second that taking JAX apart takes."""
+    """`spenn` as typed; a forecast ends without the long second that taking JAX apart takes."""
     main()
-    sys.stdout.flush()
-    if DISTRIBUTED not in sys.argv:  # several processes part in good order
-        os._exit(0)
+    if sys.argv[1:2] == ["forecast"] and DISTRIBUTED not in sys.argv:
+        with suppress(AttributeError, OSError):  # Python itself says that nobody listens
+            sys.stdout.flush()
+            os._exit(0)
 
 
 def main() -> None:
@@ -172,8 +174,11 @@ def main() -> None:
         if DISTRIBUTED in sys.argv:
             _join()
         # Some versions of typer raise on Ctrl-C, others return the exit code.
-        if app(arguments, standalone_mode=False) == INTERRUPTED:
+        code = app(arguments, standalone_mode=False)
+        if code == INTERRUPTED:
             raise KeyboardInterrupt
+        if code:
+            sys.exit(code)
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):

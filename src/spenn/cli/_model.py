@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ._session import Session, check_file, use_all_cores, working_in
+from ._session import Session, check_file, use_cores, working_in
 
 MODEL = typer.Argument(help="Model file that spenn fit wrote.")
 DATA = typer.Argument(help="Trajectories: .nc, .h5, .npz or .csv; docs/data.md shows each.")
@@ -115,7 +115,7 @@ def forecast(
 
     if out is not None:
         check_forecast_file(out)
-    use_all_cores()
+    use_cores(samples)
     loaded = load(model)
     if loaded.calibration is not None:
         _check_level(loaded.calibration.conformal.trajectories, level, f"of {model}")

@@ -100,13 +100,18 @@ def _check_file(path: Path) -> None:
     prepare(path.parent)
 
 
-def use_all_cores() -> None:
-    """One device of JAX per core, for samples or chains beside each other; before its first use."""
+def use_cores(rows: int) -> None:
+    """One device of JAX per core, for so many samples or chains beside each other.
+
+    Nothing changes where JAX is in use already, or where the user has said how many.
+    """
+    import jax
+
     from ..machine import cores
 
-    flag, flags = "--xla_force_host_platform_device_count", os.environ.get("XLA_FLAGS", "")
-    if flag not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {flag}={cores()}".strip()
+    if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+        with suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", max(1, min(cores(), rows)))
 
 
 def _compile_once() -> None:

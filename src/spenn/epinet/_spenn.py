@@ -67,7 +67,7 @@ class SPENN(AbstractMethod):
 
     def draw(self, n: int, *, key: PRNGKeyArray) -> Float[Array, "n k"]:
         """Indices of `n` realisations."""
-        return self.law.draw((n, self.dimension), key=key)
+        return self.law.draw((int(n), self.dimension), key=key)
 
     def realise(self, index: Index) -> Generic:
         """The admissible vector field of one index."""

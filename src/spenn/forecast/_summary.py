@@ -245,7 +245,6 @@ def summarise_many(states, laws, truth, levels, free) -> Summary:
     return every((states, laws, truth))
 
 
-@jax.jit
 def spread(samples: Float[Any, "sample time variable"]) -> Float[Array, "time variable"]:
     """Standard deviation of samples, but no less than rounding leaves of it.
 

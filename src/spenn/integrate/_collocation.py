@@ -82,7 +82,7 @@ class Collocation(AbstractIntegrator):
         tolerance = PRECISION * jnp.finfo(x.dtype).eps * speed
         found = fixed_point(path.sweep, guess.ravel(), tolerance)
         velocities = found.value.reshape(self.stages, -1)
-        work = dt * (found.told if motion is None else _power(path, found.value, found.told))
+        work = jnp.where(found.converged, dt * _power(path, found.value, found.told), jnp.nan)
         new, remainder = _added(x, dt * product(rule.weights, velocities), memory.remainder)
         kept = Memory(velocities, dt, remainder, memory.energy, memory.work + work)
         return Step(jnp.where(found.converged, new, jnp.nan), work, found.sweeps, kept)
@@ -143,7 +143,7 @@ def _power(path, flat, told):
 def _power_jvp(primals, tangents):
     (*inputs, told), (*changes, _) = primals, tangents
     _, change = eqx.filter_jvp(lambda path, flat: path.sweep(flat)[1], inputs, changes)
-    return told, change
+    return _power(*inputs, told), change
 
 
 def _rate(slope, velocity):

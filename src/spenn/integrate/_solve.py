@@ -43,7 +43,7 @@ def fixed_point(sweep: Sweep, guess: Vector, tolerance: Float[Array, ""]) -> Sol
 
     Where rounding is more than that, by more than `NEAR` times the tolerance. Without a tolerance,
     one that is not a number, nothing is tried beyond one sweep. A sweep may tell something beside
-    its vector, numbers of the same kind; their derivatives are not known.
+    its vector, in floats, which count as constants under differentiation.
     """
 
     def residual(v):
