@@ -52,21 +52,20 @@ def _refused(capsys, *words):
 def folder(tmp_path_factory):
     """Files of an oscillator, the last sets with trajectories that end early."""
     folder = tmp_path_factory.mktemp("own")
-    with pytest.MonkeyPatch.context() as patch:
-        _type("example", folder / "cases.nc", "--trajectories", LEARNED + CALIBRATION + TEST)
-        whole = spenn.read(folder / "cases.nc")
-        states = whole.states[:, :60].copy()
-        states[LEARNED::3, 40:] = np.nan
-        cases = spenn.Trajectories(
-            whole.times[:60], states, names=whole.names, units=whole.units, time_unit="s"
-        )
-        sets = cases.split(LEARNED, CALIBRATION, TEST)
-        for name, part in zip(("train", "calibration", "test"), sets, strict=True):
-            spenn.write(part, folder / f"{name}.nc")
-        (folder / "config.toml").write_text(CONFIG)
-        model = folder / "model.spenn"
-        _type("fit", folder / "train.nc", "--out", model, "--config", folder / "config.toml")
-        yield folder
+    _type("example", folder / "cases.nc", "--trajectories", LEARNED + CALIBRATION + TEST)
+    whole = spenn.read(folder / "cases.nc")
+    states = whole.states[:, :60].copy()
+    states[LEARNED::3, 40:] = np.nan
+    cases = spenn.Trajectories(
+        whole.times[:60], states, names=whole.names, units=whole.units, time_unit="s"
+    )
+    sets = cases.split(LEARNED, CALIBRATION, TEST)
+    for name, part in zip(("train", "calibration", "test"), sets, strict=True):
+        spenn.write(part, folder / f"{name}.nc")
+    (folder / "config.toml").write_text(CONFIG)
+    model = folder / "model.spenn"
+    _type("fit", folder / "train.nc", "--out", model, "--config", folder / "config.toml")
+    return folder
 
 
 @pytest.fixture(scope="module")
