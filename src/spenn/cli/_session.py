@@ -109,7 +109,8 @@ def use_cores(rows: int) -> None:
 
     from ..machine import cores
 
-    if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+    said = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
+    if not said and "JAX_NUM_CPU_DEVICES" not in os.environ:
         with suppress(RuntimeError):
             jax.config.update("jax_num_cpu_devices", max(1, min(cores(), rows)))
 
