@@ -18,6 +18,7 @@ import numpy as np
 
 import spenn
 from spenn.calibrate import relative_l2_error
+from spenn.data import Trajectories
 from spenn.experiment import _results as results
 from spenn.forecast import driving, ensemble, evaluate
 from spenn.integrate import integrator
@@ -60,12 +61,7 @@ def line(model, data, name, every, precision, options):
         if precision == "float64":
             parts = in_double((model.method, model.coordinates))
             model = replace(model, method=parts[0], coordinates=parts[1])
-        coarse = replace(
-            data,
-            times=data.times[::every],
-            states=data.states[:, ::every],
-            derivatives=data.derivatives[:, ::every],
-        )
+        coarse = thinned(data, every)
         method, coordinates = model.method, model.coordinates
         indices = model.draw(options.samples, 1)
         chosen = integrator(name)
@@ -94,6 +90,16 @@ def line(model, data, name, every, precision, options):
     entropy = np.nanmax(audit.entropy_high) - np.nanmin(audit.entropy_low)
     drift, step = np.nanmax(audit.energy_drift, 0), np.nanmin(audit.entropy_step, 0)
     return coarse.times, drift / energy, step / entropy
+
+
+def thinned(data: Trajectories, every: int) -> Trajectories:
+    """One record of so many."""
+    return replace(
+        data,
+        times=data.times[::every],
+        states=data.states[:, ::every],
+        derivatives=data.derivatives[:, ::every],
+    )
 
 
 def draw(system, audits, path: Path) -> None:

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import spenn
+from integrators import thinned
 from spenn.data import Trajectories
 from spenn.forecast import driving
 from spenn.generic import Generic
@@ -88,12 +89,7 @@ def line(what: str, field, data: Trajectories) -> None:
 def end(field, data: Trajectories, every: int, chosen) -> np.ndarray:
     """The last state, in steps of so many of the dense records."""
     generic, coordinates = field
-    coarse = replace(
-        data,
-        times=data.times[::every],
-        states=data.states[:, ::every],
-        derivatives=data.derivatives[:, ::every],
-    )
+    coarse = thinned(data, every)
     exact = coordinates.on_host()
     drive = driving(generic.blocks.domain, coordinates, coarse)
     drive = None if drive is None else jax.tree.map(lambda a: jnp.asarray(a[0]), drive)
