@@ -26,6 +26,7 @@ from .training import (
     Checkpoint,
     Judged,
     Samples,
+    balanced,
     correction,
     fit_base,
     fit_epinet,
@@ -173,15 +174,15 @@ def _judge(base: Model, data: Trajectories, seed: int) -> Callable[[Model], floa
     variables, truth = domain.variables(size)[free], data.states[:, 1:, free]
     known = np.isfinite(truth[..., 0])
 
-    def forecast(model, samples):
-        indices = model.draw(samples, seed)
+    def forecast(model, indices):
         every = evaluate(model.method, model.coordinates, data, indices, required=0)
         return every.summary
 
-    plain = forecast(base.base, 1).mean
+    plain = forecast(base.base, base.base.draw(1)).mean
 
     def factor(model):
-        summary = forecast(model, VALIDATION_SAMPLES)
+        indices = model.draw(VALIDATION_SAMPLES, seed)
+        summary = forecast(model, balanced(indices, INDICES[model.config.index]().mean))
         steady = (np.isfinite(plain + summary.mean).all(2) | ~known).all(1)
         if not steady.any():
             raise ValueError(
@@ -189,8 +190,7 @@ def _judge(base: Model, data: Trajectories, seed: int) -> Callable[[Model], floa
                 "steps, or on more trajectories."
             )
         error, shift = plain - truth, summary.mean - plain
-        seen = known & steady[:, None]
-        judged = Judged(error[seen], shift[seen], summary.std[seen], VALIDATION_SAMPLES)
+        judged = Judged(*(a[steady] for a in (error, shift, summary.std)))
         return correction(judged, variables)
 
     return factor

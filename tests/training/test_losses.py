@@ -10,7 +10,7 @@ import pytest
 
 from spenn.config import FitConfig
 from spenn.data import Trajectories
-from spenn.epinet import trainable
+from spenn.epinet import INDICES, trainable
 from spenn.generic import Coordinates, Generic
 from spenn.training import (
     LARGEST_SHIFT,
@@ -18,6 +18,7 @@ from spenn.training import (
     UNSEEN,
     Judged,
     Samples,
+    balanced,
     base_loss,
     correction,
     epinet_loss,
@@ -158,7 +159,7 @@ def test_scale_correction_finds_the_spread_that_fits_the_errors(factor):
     rng = np.random.default_rng(0)
     spread = rng.uniform(0.5, 2.0, (200, 50, 2))
     error = factor * np.array([0.5, 2.0]) * spread * rng.normal(size=spread.shape)
-    judged = Judged(error, np.zeros_like(error), spread, 25)
+    judged = Judged(error, np.zeros_like(error), spread)
     found = correction(judged, np.arange(2))
     np.testing.assert_allclose(found, UNSEEN * factor, rtol=0.05)
 
@@ -167,17 +168,36 @@ def test_scale_correction_stops_where_the_mean_strays():
     rng = np.random.default_rng(0)
     error, spread = rng.normal(size=(20, 50, 2)), np.full((20, 50, 2), 1e-3)
     shift = np.stack([np.zeros((20, 50)), np.full((20, 50), 0.1)], -1)
-    found = correction(Judged(error, shift, spread, 25), np.arange(2))
+    found = correction(Judged(error, shift, spread), np.arange(2))
     np.testing.assert_allclose(found * 0.1, LARGEST_SHIFT, rtol=0.1)
 
 
-def test_scale_correction_forgives_what_chance_does_to_the_mean():
+def test_scale_correction_looks_at_the_typical_trajectory():
+    """One that the base gets wrong hides from none how far the mean strays on the others."""
+    rng = np.random.default_rng(0)
+    error, spread = rng.normal(size=(20, 50, 1)), np.full((20, 50, 1), 1e-3)
+    error[0] *= 1e3
+    found = correction(Judged(error, np.full_like(error, 0.1), spread), np.zeros(1, int))
+    np.testing.assert_allclose(found * 0.1, LARGEST_SHIFT, rtol=0.1)
+
+
+def test_scale_correction_ends_with_shorter_trajectories():
     rng = np.random.default_rng(0)
     error, spread = rng.normal(size=(20, 50, 1)), np.ones((20, 50, 1))
-    shift = spread * rng.normal(size=spread.shape) / 2
-    assert correction(Judged(error, shift, spread, 4), np.zeros(1, int)) > 0.9
+    whole = correction(Judged(error, error / 10, spread), np.zeros(1, int))
+    ended = np.concatenate([error, np.full_like(error, np.nan)], 1)
+    judged = Judged(ended, ended / 10, np.concatenate([spread, np.full_like(spread, np.nan)], 1))
+    np.testing.assert_allclose(correction(judged, np.zeros(1, int)), whole)
+
+
+@pytest.mark.parametrize("index", INDICES)
+def test_balanced_indices_leave_nothing_to_chance_in_the_mean(index):
+    law = INDICES[index]()
+    indices = balanced(law.draw((25, 5), key=jax.random.key(0)), law.mean)
+    np.testing.assert_allclose(indices.mean(0), np.full(5, law.mean), rtol=1e-5)
+    assert (indices >= 0).all()
 
 
 def test_scale_correction_of_perfect_forecasts_is_next_to_nothing():
     nothing = np.zeros((2, 3, 1))
-    assert 0 < correction(Judged(nothing, nothing, nothing + 1, 25), np.zeros(1, int)) < 1e-30
+    assert 0 < correction(Judged(nothing, nothing, nothing + 1), np.zeros(1, int)) < 1e-30

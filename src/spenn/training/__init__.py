@@ -18,6 +18,7 @@ from ._scale import PILOT as PILOT
 from ._scale import RANGE as RANGE
 from ._scale import UNSEEN as UNSEEN
 from ._scale import Judged as Judged
+from ._scale import balanced as balanced
 from ._scale import correction as correction
 from ._soap import scale_by_soap as scale_by_soap
 from ._soap import soap as soap

@@ -13,9 +13,10 @@ figures behind the constants.
 
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 import scipy  # its parts load on first use
-from jaxtyping import Float, Int
+from jaxtyping import Array, Float, Int
 
 PILOT = 1e-2
 RANGE = (1e-5, 0.3)
@@ -26,15 +27,14 @@ LEVELS = np.array([0.9, 0.95])
 
 
 class Judged(NamedTuple):
-    """Forecasts of known trajectories, all records in one list.
+    """Forecasts of known trajectories, NaN after the end of a shorter one.
 
-    Error of the base, how far the mean of so many samples lies from the base, and spread.
+    Error of the base, how far the mean over realisations lies from the base, and spread.
     """
 
-    error: Float[np.ndarray, "*record entry"]
-    shift: Float[np.ndarray, "*record entry"]
-    spread: Float[np.ndarray, "*record entry"]
-    samples: int
+    error: Float[np.ndarray, "trajectory time entry"]
+    shift: Float[np.ndarray, "trajectory time entry"]
+    spread: Float[np.ndarray, "trajectory time entry"]
 
 
 def correction(judged: Judged, variables: Int[np.ndarray, " entry"]) -> float:
@@ -42,26 +42,34 @@ def correction(judged: Judged, variables: Int[np.ndarray, " entry"]) -> float:
 
     `variables` says which variable an entry belongs to.
     """
-    error, shift, spread, samples = judged
-    by_variable = [
-        [a[..., variables == i] for a in (error, shift, spread)] for i in np.unique(variables)
-    ]
-    wanted = np.array([_wanted(e + d, s) for e, d, s in by_variable])
-    most = min(_most(e, d, s, samples) for e, d, s in by_variable)
+    by_variable = [Judged(*(a[..., variables == i] for a in judged)) for i in np.unique(variables)]
+    wanted = np.array([_wanted(one) for one in by_variable])
+    most = min(_most(one) for one in by_variable)
     wanted = wanted[wanted > 0]
     typical = float(np.exp(np.log(wanted).mean())) if wanted.size else 0.0
     return max(min(UNSEEN * typical, most), float(np.finfo(np.float32).tiny))
 
 
-def _wanted(error, spread) -> float:
+def balanced(indices: Float[Array, "sample k"], mean: Float[Array, ""]) -> Float[Array, "sample k"]:
+    """Indices stretched to the mean of their law.
+
+    The mean of a few forecasts then strays by what perturbations do to it, not by chance.
+    """
+    return indices * (mean / jnp.mean(indices, 0))
+
+
+def _wanted(judged: Judged) -> float:
     """Factor on the spread of one variable, from the reach of its errors at wide levels."""
-    reach = np.quantile(np.abs(error) / np.maximum(spread, np.finfo(np.float32).tiny), LEVELS)
+    spread = np.maximum(judged.spread, np.finfo(np.float32).tiny)
+    reach = np.nanquantile(np.abs(judged.error + judged.shift) / spread, LEVELS)
     return float(np.mean(reach / scipy.special.ndtri((1 + LEVELS) / 2)))
 
 
-def _most(error, shift, spread, samples: int) -> float:
-    """Factor at which the mean of one variable strays as far as it may."""
-    # The mean of a few samples is off by chance as well.
-    chance = np.mean(spread**2) / samples
-    strays = np.sqrt(max(np.mean(shift**2) - chance, 0))
-    return float(LARGEST_SHIFT * np.sqrt(np.mean(error**2)) / strays) if strays > 0 else np.inf
+def _most(judged: Judged) -> float:
+    """Factor at which the mean of one variable strays as far as it may.
+
+    On the typical trajectory: a single one that the base gets wrong would hide the others.
+    """
+    error, shift = (np.sqrt(np.nanmean(a**2, (1, 2))) for a in (judged.error, judged.shift))
+    strays = float(np.median(shift / np.maximum(error, np.finfo(np.float32).tiny)))
+    return LARGEST_SHIFT / strays if strays > 0 else np.inf
