@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # its parts load on first use
 
+from ..calibrate import coverage_range, fewest
 from ._conserved import conserved_combinations
 from ._contents import Contents
 from ._derivatives import CLEAN, FEWEST_TO_SMOOTH, Estimate, estimate_derivatives
@@ -171,26 +171,15 @@ def _calibration(count: int) -> list[str]:
     lines = [
         f"Split by default: {train} to learn from, {calibration} to calibrate, {test} to test."
     ]
-    levels = [level for level in LEVELS if _rank(calibration, level) <= calibration]
+    levels = [level for level in LEVELS if fewest(level) <= calibration]
     if not levels:
         return lines
-    low, high = _coverage_range(calibration, levels[-1])
+    low, high = coverage_range(calibration, levels[-1])
     return [
         *lines,
         f"Calibration with {calibration} supports levels up to {levels[-1]:.0%}, which one such "
         f"set meets with a coverage of {low:.2f} to {high:.2f} (nine times in ten).",
     ]
-
-
-def _rank(count: int, level: float) -> int:
-    return ceil(round((count + 1) * level, 9))
-
-
-def _coverage_range(count: int, level: float) -> tuple[float, float]:
-    """The 5 and 95 % points of the coverage that one calibration set gives."""
-    rank = _rank(count, level)
-    low, high = scipy.special.betaincinv(rank, count + 1 - rank, [0.05, 0.95])
-    return float(low), float(high)
 
 
 def _doubts(contents: Contents, data: Trajectories, estimates: list[Estimate]) -> list[str]:
@@ -211,7 +200,7 @@ def _few(count: int) -> list[str]:
             "take three at the very least."
         ]
     calibration = split_sizes(count)[1]
-    if _rank(calibration, 0.9) > calibration:
+    if calibration < fewest(0.9):
         return [
             f"{_some(calibration, 'trajectory', 'trajectories')} to calibrate with cannot support "
             "intervals of 90 %: that takes 9, and 95 % takes 19."
