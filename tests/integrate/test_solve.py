@@ -41,6 +41,21 @@ def test_sweeps_are_counted_for_each_of_many(x64):
     assert np.all(np.diff(found.sweeps) > 0)
 
 
+def test_kinks_do_not_mislead_sweeps_for_long():
+    """What contracts is solved without Newton's method, for which all of a batch would wait."""
+
+    def sweeps(key):
+        keys = jax.random.split(key, 3)
+        turn = jax.random.normal(keys[0], (6, 6))
+        turn = 0.9 * turn / jnp.linalg.norm(turn, 2)
+        shift, guess = jax.random.normal(keys[1], (6,)), 10 * jax.random.normal(keys[2], (6,))
+        folded = lambda v: jnp.abs(jnp.dot(turn, v, precision="highest")) + shift  # noqa: E731
+        return solved(folded, guess, jnp.asarray(1e-5)).sweeps
+
+    counts = jax.jit(jax.vmap(sweeps))(jax.random.split(jax.random.key(0), 500))
+    assert np.max(counts) < SWEEPS
+
+
 def test_newton_takes_over_where_sweeps_leave_the_domain(x64):
     """The plain sweep from 0.1 leads to the logarithm of a negative number."""
     sweep = lambda v: v - 5 * jnp.log(v + 1) - 4  # noqa: E731

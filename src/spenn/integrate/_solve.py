@@ -18,7 +18,7 @@ Vector = Float[Array, " n"]
 
 SWEEPS = 40
 PAIRS = 8
-"""Updates of the inverse Jacobian that are kept, those of the first sweeps."""
+"""Updates of the inverse Jacobian until it is learned anew."""
 NEWTON = 20
 NEAR = 4
 """Within so many tolerances a sweep that makes no headway has met rounding, and is the last."""
@@ -84,14 +84,19 @@ class _Inverse(NamedTuple):
         return vector + jnp.sum(self.left * jnp.sum(self.right * vector, -1, keepdims=True), 0)
 
     def updated(self, step: Vector, change: Vector, number: Int[Array, ""]) -> "_Inverse":
-        """The nearest one that turns the change of a residual into the step that made it."""
-        transposed, change = _Inverse(self.right, self.left), self.times(change)
+        """The nearest one that turns the change of a residual into the step that made it.
+
+        Update number 0 forgets all before it: what was learned far away can keep sweeps that would
+        settle by themselves from doing so.
+        """
+        known = _Inverse(*(jnp.where(number > 0, part, 0) for part in self))
+        transposed, change = _Inverse(known.right, known.left), known.times(change)
         scale = jnp.sum(step * change)
         # A vanishing scale says nothing about the inverse, nor does a first step from nowhere.
         sound = jnp.abs(scale) > jnp.finfo(step.dtype).eps * jnp.sum(step**2)
         here = (sound & (jnp.arange(PAIRS) == number))[:, None]
-        left = jnp.where(here, (step - change) / jnp.where(sound, scale, 1), self.left)
-        return _Inverse(left, jnp.where(here, transposed.times(step), self.right))
+        left = jnp.where(here, (step - change) / jnp.where(sound, scale, 1), known.left)
+        return _Inverse(left, jnp.where(here, transposed.times(step), known.right))
 
 
 def _broyden(residual, guess, tolerance) -> _Found:
@@ -99,7 +104,7 @@ def _broyden(residual, guess, tolerance) -> _Found:
         found, inverse, step, _ = carry
         value = found.value + step
         new, told = residual(value)
-        inverse = inverse.updated(step, new - found.residual, found.sweeps - 1)
+        inverse = inverse.updated(step, new - found.residual, (found.sweeps - 1) % PAIRS)
         after = _Found(value, new, told, found.sweeps + 1)
         return after, inverse, -inverse.times(new), found.size
 
