@@ -13,6 +13,7 @@ nanoseconds per sample and record as the system has them, however many steps tha
 import argparse
 import time
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 import jax
@@ -129,9 +130,11 @@ def draw(system, audits, path: Path) -> None:
     figure = Figure(figsize=(3.6 * len(steps), 5.2), layout="constrained")
     axes = figure.subplots(2, len(steps), sharex=True, sharey="row", squeeze=False)
     for column, every in enumerate(steps):
-        for (_, name), (times, drift, step) in (i for i in shown.items() if i[0][0] == every):
-            axes[0, column].semilogy(times[1:], np.maximum(drift[1:], 1e-17), label=name)
-            axes[1, column].plot(times[1:], step, label=name)
+        here = [(name, *seen) for (step, name), seen in shown.items() if step == every]
+        # Dashes show what lies beneath them.
+        for style, (name, times, drift, step) in zip(cycle(("-", "--")), here, strict=False):
+            axes[0, column].semilogy(times[1:], np.maximum(drift[1:], 1e-17), style, label=name)
+            axes[1, column].plot(times[1:], step, style, label=name)
         words = "the step of the data" if every == 1 else f"{every} times that step"
         axes[0, column].set_title(words)
         axes[1, column].set_xlabel(system.time_label)
