@@ -13,15 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import spenn
-from spenn.calibrate import rank_correlation
 from spenn.experiment import REFERENCES, preset
 from spenn.experiment._data import make_data
 from spenn.experiment._layout import Layout
-from spenn.experiment._results import accuracy
+from spenn.experiment._results import accuracy, error_spread_correlations
 from spenn.fitting import add_uncertainty
 from spenn.forecast import LEVELS, evaluate
 from spenn.systems import SYSTEMS
@@ -71,10 +69,7 @@ def row(what, model, layout, test, base, samples, seconds) -> None:
     """One line of the table."""
     made, truth = forecast(model, test, samples), layout.forecast(test)
     plain, mean = (accuracy(layout, np.asarray(s.mean), truth) for s in (base, made))
-    pairs = zip(layout.split(np.abs(made.mean - truth)), layout.split(made.std), strict=True)
-    correlations = [
-        rank_correlation(*(jnp.asarray(a.reshape(-1, 1)) for a in pair))[0] for pair in pairs
-    ]
+    correlations = error_spread_correlations(layout, np.abs(made.mean - truth), made.std)
     inside = layout.mean(made.inside.mean(0))[LEVELS.index(0.95)]
     scores = layout.mean(made.crps.mean(0)) / np.array(list(plain["mae"].values()))
     ratios = [mean["rl2e"][n]["median"] / plain["rl2e"][n]["median"] for n in layout.names]

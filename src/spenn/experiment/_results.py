@@ -84,12 +84,13 @@ def uncertainty(layout: Layout, test: Summary, truth: np.ndarray, conformal: Con
             for name, ranks in zip(names, layout.mean(test.ranks.mean(0).T).T, strict=True)
         },
         "error_spread_correlation": by_name(
-            names, _correlations(layout, np.abs(test.mean - truth), test.std)
+            names, error_spread_correlations(layout, np.abs(test.mean - truth), test.std)
         ),
     }
 
 
-def _correlations(layout: Layout, error, spread):
+def error_spread_correlations(layout: Layout, error, spread):
+    """Rank correlation of error and spread of each variable, over all trajectories and times."""
     pairs = zip(layout.split(error), layout.split(spread), strict=True)
     known = ((e[np.isfinite(e)], s[np.isfinite(e)]) for e, s in pairs)
     return [rank_correlation(*(jnp.asarray(a[:, None]) for a in pair))[0] for pair in known]
