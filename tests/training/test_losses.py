@@ -181,9 +181,10 @@ def test_scale_correction_looks_at_the_typical_trajectory():
     np.testing.assert_allclose(found * 0.1, LARGEST_SHIFT, rtol=0.1)
 
 
-def test_scale_correction_ends_with_shorter_trajectories():
+@pytest.mark.parametrize("size", [1.0, 1e-3], ids=["by spread", "by shift"])
+def test_scale_correction_ends_with_shorter_trajectories(size):
     rng = np.random.default_rng(0)
-    error, spread = rng.normal(size=(20, 50, 1)), np.ones((20, 50, 1))
+    error, spread = rng.normal(size=(20, 50, 1)), np.full((20, 50, 1), size)
     whole = correction(Judged(error, error / 10, spread), np.zeros(1, int))
     ended = np.concatenate([error, np.full_like(error, np.nan)], 1)
     judged = Judged(ended, ended / 10, np.concatenate([spread, np.full_like(spread, np.nan)], 1))
