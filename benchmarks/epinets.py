@@ -9,6 +9,7 @@ Scores are those of the test trajectories, per variable.
 
 import argparse
 import time
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import jax
 import numpy as np
 
 import spenn
+from spenn.config import with_table
 from spenn.experiment import REFERENCES, preset
 from spenn.experiment._data import make_data
 from spenn.experiment._layout import Layout
@@ -54,9 +56,8 @@ def main() -> None:
 
 
 def changed(config, variant: str):
-    """A configuration with the values that a variant names, of the kind that they have."""
-    pairs = dict(word.split("=", 1) for word in variant.split(","))
-    return replace(config, **{n: type(getattr(config, n))(v) for n, v in pairs.items()})
+    """A configuration with the values that a variant names."""
+    return with_table(config, tomllib.loads(variant.replace(",", "\n")), Path(variant))
 
 
 def forecast(model, test, samples):

@@ -42,7 +42,7 @@ def train(system, train, configs, seeds, steps, batch):
     flat = (a.reshape(-1, size) for a in (train.states, train.derivatives))
     coordinates = domain.coordinates(*flat)
     every = [make_samples(train, coordinates, config, domain) for config in configs]
-    states, velocities = every[0].states, every[0].velocities
+    states, velocities, _, owners = every[0]
     weights = jnp.stack([samples.weights for samples in every])
 
     def blocks(key):
@@ -63,7 +63,7 @@ def train(system, train, configs, seeds, steps, batch):
         rows = jax.random.randint(key, (states_of(batch, domain),), 0, len(states))
 
         def loss(learned, weights):
-            chosen = Samples(states[rows], velocities[rows], weights)
+            chosen = Samples(states[rows], velocities[rows], weights, owners[rows])
             return base_loss(eqx.combine(learned, fixed), chosen, key)
 
         losses, gradients = jax.vmap(jax.value_and_grad(loss))(learned, weights[:, rows])

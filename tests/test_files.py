@@ -198,7 +198,7 @@ OTHERS = {
     "a huge tensor": container(
         json.dumps(
             {
-                "__metadata__": {"spenn": '{"format": 2}', "sha256": "x"},
+                "__metadata__": {"spenn": '{"format": 3}', "sha256": "x"},
                 "a": {"dtype": "F64", "shape": [2**40], "data_offsets": [0, 2**43]},
             }
         ).encode()

@@ -24,7 +24,8 @@ class FitConfig:
 
     **Epinet.** `index` distribution and its `dimension`; width, depth, steps, batch and rate as
     above, and the `prior_width` of the fixed networks; `mean_weight`, how much more the mean over
-    realisations counts than each of them does; `prior_scale`, the relative size of the
+    realisations counts than each of them does; `bootstrap`, the size of the differences between the
+    velocities that realisations learn, in units of their own; `prior_scale`, the relative size of the
     perturbations before training, or `None` to find it on trajectories, of which a share
     `validation` is held out; `centred` indices for all blocks but dissipation.
 
@@ -52,6 +53,7 @@ class FitConfig:
     epinet_batch: int = 2048
     epinet_learning_rate: float = 1e-2
     mean_weight: float = 30.0
+    bootstrap: float = 2.0
     prior_scale: float | None = None
     centred: bool = True
     validation: float = 0.05

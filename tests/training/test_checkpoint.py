@@ -32,7 +32,8 @@ CONFIG = FitConfig(
     members=2, member_widths=(4, 5), member_steps=100, member_batch=16, dropout_width=4,
 )  # fmt: skip
 RNG = np.random.default_rng(0)
-SAMPLES = Samples(*(jnp.asarray(RNG.normal(size=(64, 2)), jnp.float32) for _ in range(3)))
+ARRAYS = (jnp.asarray(RNG.normal(size=(64, 2)), jnp.float32) for _ in range(3))
+SAMPLES = Samples(*ARRAYS, jnp.arange(64) // 8)
 START = {"w": jnp.stack([jnp.eye(2), 2 * jnp.eye(2)]), "b": jnp.zeros((2, 2))}
 
 

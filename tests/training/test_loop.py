@@ -9,7 +9,8 @@ from spenn.training import Samples, _loop
 from spenn.training._loop import advance, begin, keep, member, stack
 
 RNG = np.random.default_rng(0)
-SAMPLES = Samples(*(jnp.asarray(RNG.normal(size=(64, 2)), jnp.float32) for _ in range(3)))
+ARRAYS = (jnp.asarray(RNG.normal(size=(64, 2)), jnp.float32) for _ in range(3))
+SAMPLES = Samples(*ARRAYS, jnp.arange(64) // 8)
 START = {"w": jnp.eye(2)[None], "b": jnp.zeros((1, 2))}
 
 

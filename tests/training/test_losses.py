@@ -23,6 +23,7 @@ from spenn.training import (
     correction,
     epinet_loss,
     make_samples,
+    resample,
 )
 from spenn.training._losses import loss_weights as weights_of
 from support import random_blocks, random_spenn
@@ -92,6 +93,7 @@ def test_samples_are_scaled():
         samples.velocities, data.derivatives.reshape(-1, 2) * [2, 0.02], rtol=1e-5
     )
     np.testing.assert_allclose(samples.weights, loss_weights(samples.velocities), rtol=1e-3)
+    np.testing.assert_array_equal(samples.trajectories, np.repeat([0, 1, 2], 5))
 
 
 def test_nothing_is_rounded_before_scaling():
@@ -105,7 +107,25 @@ def test_nothing_is_rounded_before_scaling():
 def _samples(size, count=6):
     rng = np.random.default_rng(1)
     states, velocities, weights = (jnp.asarray(rng.normal(size=(count, size))) for _ in range(3))
-    return Samples(states, velocities, weights**2)
+    return Samples(states, velocities, weights**2, jnp.arange(count) // 4)
+
+
+def _resampled(model, count):
+    draws = np.random.default_rng(2).normal(size=(count, model.dimension))
+    return resample(model.base, _samples(3, count), jnp.asarray(draws))
+
+
+def test_residuals_of_the_base_are_enlarged_to_the_size_of_velocities(x64):
+    model = random_spenn(3, gain=(1.0, 1.0))
+    samples, residuals, draws = _resampled(model, 9)
+    left = jax.vmap(Generic(model.base).velocity)(samples.states) - samples.velocities
+    factors = residuals / left
+    np.testing.assert_allclose(factors, factors[0, 0], rtol=1e-9)
+    sizes = [np.sum(samples.weights * v**2) for v in (residuals, samples.velocities)]
+    np.testing.assert_allclose(*sizes, rtol=1e-9)
+    # One draw per trajectory, and another for the next.
+    np.testing.assert_array_equal(draws[:4], np.tile(draws[0], (4, 1)))
+    assert np.all(draws[4] != draws[3])
 
 
 def test_base_loss_is_the_weighted_mean_square(x64):
@@ -119,21 +139,23 @@ def test_base_loss_is_the_weighted_mean_square(x64):
 def test_epinet_loss_weighs_realisations_and_their_mean(x64):
     """Against plain loops over states, indices and pairs of different indices."""
     model, key = random_spenn(3, gain=(1.0, 1.0)), jax.random.key(0)
-    samples = _samples(3, count=3 * PER_STATE + 1)
+    resampled = _resampled(model, count=3 * PER_STATE + 1)
     velocity = jax.jit(lambda x, z: model.realise(z).velocity(x))
     indices = model.draw(3 * PER_STATE, key=key)
     assert len(np.unique(np.asarray(indices)[:, 0])) == 3 * PER_STATE
     each, products = [], []
     for i in range(3):
-        state, target, weights = (a[i] for a in samples)
+        state, target, weights, _ = (a[i] for a in resampled.samples)
         own = indices[i * PER_STATE : (i + 1) * PER_STATE]
-        residuals = [velocity(state, z) - target for z in own]
+        lots = 0.5 * (own - model.law.mean) @ resampled.draws[i]
+        targets = [target + lot * resampled.residuals[i] for lot in lots]
+        residuals = [velocity(state, z) - t for z, t in zip(own, targets, strict=True)]
         each += [np.sum(weights * r**2) for r in residuals]
         products += [np.sum(weights * r * s) for r, s in permutations(residuals, 2)]
     expected = (np.mean(each) + 7.0 * np.mean(products)) / 0.5**2
-    ours = eqx.filter_jit(epinet_loss)(model, samples, key, 7.0)
+    ours = eqx.filter_jit(epinet_loss)(model, resampled, key, 7.0)
     np.testing.assert_allclose(ours, expected, rtol=1e-9)
-    assert ours != eqx.filter_jit(epinet_loss)(model, samples, jax.random.key(1), 7.0)
+    assert ours != eqx.filter_jit(epinet_loss)(model, resampled, jax.random.key(1), 7.0)
 
 
 def test_only_learnable_branches_are_trainable():
@@ -148,7 +170,7 @@ def test_only_learnable_branches_are_trainable():
     assert chosen == learnable and len(chosen) > 10
     learned, fixed = eqx.partition(model, mask)
     gradient = eqx.filter_jit(eqx.filter_grad(
-        lambda t: epinet_loss(eqx.combine(t, fixed), _samples(3, 16), jax.random.key(0), 1.0)
+        lambda t: epinet_loss(eqx.combine(t, fixed), _resampled(model, 16), jax.random.key(0), 1.0)
     ))(learned)  # fmt: skip
     assert jax.tree.leaves(gradient.base) == []
 

@@ -22,7 +22,8 @@ CONFIG = FitConfig(
 def _samples():
     rng = np.random.default_rng(0)
     states, velocities = rng.normal(size=(2, 100, 3))
-    return Samples(*(jnp.asarray(a, jnp.float32) for a in (states, velocities, np.ones((100, 3)))))
+    arrays = (jnp.asarray(a, jnp.float32) for a in (states, velocities, np.ones((100, 3))))
+    return Samples(*arrays, jnp.arange(100) // 10)
 
 
 def _epinet(base, steps):

@@ -12,6 +12,7 @@ from ._losses import PER_STATE as PER_STATE
 from ._losses import base_loss as base_loss
 from ._losses import epinet_loss as epinet_loss
 from ._losses import make_samples as make_samples
+from ._losses import resample as resample
 from ._scale import LARGEST_SHIFT as LARGEST_SHIFT
 from ._scale import NEAR as NEAR
 from ._scale import PILOT as PILOT

@@ -19,11 +19,12 @@ WARM_UP = 100
 
 
 class Samples(NamedTuple):
-    """States, velocities and loss weights (sample, variable), in scaled coordinates."""
+    """Records, in scaled coordinates: states, velocities, loss weights, and whose they are."""
 
     states: Float[Array, "n d"]
     velocities: Float[Array, "n d"]
     weights: Float[Array, "n d"]
+    trajectories: Int[Array, " n"]
 
 
 class Progress(NamedTuple):
@@ -82,7 +83,7 @@ def advance(
     loss: Loss,
     progress: Progress,
     fixed: PyTree,
-    samples: Samples | None,
+    samples: PyTree[Array] | None,
     *,
     until: int,
     total: int,
@@ -181,8 +182,8 @@ def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, k
 
 
 def _batch(samples, size, key):
-    rows = jax.random.randint(key, (size,), 0, len(samples.states))
-    return Samples(*(a[rows] for a in samples))
+    rows = jax.random.randint(key, (size,), 0, len(jax.tree.leaves(samples)[0]))
+    return jax.tree.map(lambda a: a[rows], samples)
 
 
 def _masked(tree, masks):

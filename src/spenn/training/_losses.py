@@ -1,8 +1,12 @@
 """Losses of the two stages: weighted squares of velocity residuals."""
 
+from typing import NamedTuple
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..config import FitConfig
@@ -13,6 +17,7 @@ from ._loop import Samples
 
 POINT = Point()
 PER_STATE = 4  # indices that meet one state in a step of stage two
+AT_ONCE = 4096  # states whose residuals are taken together
 
 
 def make_samples(
@@ -29,7 +34,8 @@ def make_samples(
     weights = loss_weights(velocities, config.component_exponent, config.speed_floor, variables)
     weights[:, list(domain.prescribed)] = 0
     arrays = (states, velocities, weights)
-    return Samples(*(jnp.asarray(a, float) for a in arrays))
+    owners = np.repeat(np.arange(len(data)), data.lengths)
+    return Samples(*(jnp.asarray(a, float) for a in arrays), jnp.asarray(owners))
 
 
 def loss_weights(
@@ -60,8 +66,31 @@ def base_loss(blocks: Blocks, samples: Samples, key: PRNGKeyArray) -> Float[Arra
     return _mean(samples.weights * (velocities - samples.velocities) ** 2)
 
 
+class Resampled(NamedTuple):
+    """Samples, and by how much the velocities that a realisation learns differ from theirs.
+
+    By `w (draw . (z - E[z])) residual`, where `residual` is what the base leaves of a velocity, all
+    of them blown up to the size of velocities, and `draw` is the trajectory's own: a wild bootstrap
+    over trajectories. Realisations then differ more where the base is more often wrong.
+    """
+
+    samples: Samples
+    residuals: Float[Array, "n d"]
+    draws: Float[Array, "n k"]
+
+
+@eqx.filter_jit
+def resample(base: Blocks, samples: Samples, draws: Float[Array, "trajectory k"]) -> Resampled:
+    """Samples for stage two on a base, with one draw per trajectory."""
+    velocities = lax.map(Generic(base).velocity, samples.states, batch_size=AT_ONCE)
+    residuals = velocities - samples.velocities
+    sizes = [_mean(samples.weights * v**2) for v in (samples.velocities, residuals)]
+    enlarged = residuals * jnp.sqrt(sizes[0] / jnp.maximum(sizes[1], jnp.finfo(float).tiny))
+    return Resampled(samples, enlarged, draws[samples.trajectories])
+
+
 def epinet_loss(
-    model: SPENN, samples: Samples, key: PRNGKeyArray, mean_weight: float
+    model: SPENN, resampled: Resampled, key: PRNGKeyArray, mean_weight: float
 ) -> Float[Array, ""]:
     """Residuals of realisations and of their mean, in units of the squared amplitude.
 
@@ -70,11 +99,13 @@ def epinet_loss(
     residual of the mean over all indices. Left to itself the mean strays from the data by as much
     as the realisations do; weighted up, it stays where the base is, or comes closer.
     """
-    few = Samples(*(a[: len(a) // PER_STATE] for a in samples))
+    few, left, draws = jax.tree.map(lambda a: a[: len(a) // PER_STATE], resampled)
     indices = model.draw(len(few.states) * PER_STATE, key=key)
     indices = indices.reshape(len(few.states), PER_STATE, -1)
     every = jax.vmap(jax.vmap(lambda x, z: model.realise(z).velocity(x), (None, 0)))
-    residuals = every(few.states, indices) - few.velocities[:, None]
+    lots = model.amplitude * jnp.sum(draws[:, None] * (indices - model.law.mean), -1)
+    wanted = few.velocities[:, None] + lots[..., None] * left[:, None]
+    residuals = every(few.states, indices) - wanted
     squares = jnp.sum(residuals**2, 1)
     products = jnp.sum(residuals, 1) ** 2 - squares
     each = _mean(few.weights * squares) / PER_STATE

@@ -1,5 +1,6 @@
 """Stage one fits the base; stage two freezes it and fits the epinets."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 from ..config import FitConfig
 from ..epinet import INDICES, SPENN, Shape, attach, scale_priors, trainable
 from ..generic import AbstractDomain, Blocks, Coordinates, is_learned
-from ..networks import split
+from ..networks import normal, split
 from ..physics import Physics
 from ._checkpoint import NOTHING, Checkpoint
 from ._loop import (
@@ -26,7 +27,7 @@ from ._loop import (
     member,
     stack,
 )
-from ._losses import PER_STATE, base_loss, epinet_loss
+from ._losses import PER_STATE, base_loss, epinet_loss, resample
 
 # Loss per variable. Starts that do not dissipate yet stand at 1e-2, others soon below 1e-3.
 PLATEAU = 3e-3
@@ -162,16 +163,18 @@ def fit_epinet(
     checkpoint: Checkpoint = NOTHING,
 ) -> SPENN:
     """Stage two, at a given amplitude. The base is not touched."""
-    attach_key, train_key = split(key, 2)
+    attach_key, train_key, draw_key = split(key, 3)
     few = samples.states[:: max(1, len(samples.states) // 2000)]
     model = attach_epinets(base, amplitude, config, key=attach_key)
     model = eqx.filter_jit(scale_priors)(model, few)
     learned, fixed = eqx.partition(model, trainable(model))
+    shape = (int(samples.trajectories[-1]) + 1, config.dimension)
+    draws = normal(draw_key, shape, config.bootstrap / math.sqrt(config.dimension))
     progress, _ = advance(
         Partial(epinet_loss, mean_weight=config.mean_weight),
         begin(stack([learned])),
         fixed,
-        samples,
+        resample(base, samples, draws),
         until=config.epinet_steps,
         total=config.epinet_steps,
         batch=states_of(config.epinet_batch, base.domain),
