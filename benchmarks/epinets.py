@@ -62,8 +62,9 @@ def changed(config, variant: str):
 
 def forecast(model, test, samples):
     """What `evaluate` makes of some trajectories."""
-    indices = model.draw(samples, 1)
-    return evaluate(model.method, model.coordinates, test, indices, required=0).summary
+    indices, chosen = model.draw(samples, 1), model.stepper("rk4", test.times)
+    every = evaluate(model.method, model.coordinates, test, indices, required=0, integrator=chosen)
+    return every.summary
 
 
 def row(what, model, layout, test, base, samples, seconds) -> None:

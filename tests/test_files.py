@@ -49,6 +49,7 @@ def make_model(physics=spenn.Physics()):  # noqa: B008
         ("m", "kg m/s", "J"),
         "s",
         Provenance(7, "0.1.0", "0.9.0", ("d" * 32, "e" * 32)),
+        0.25,
     )
 
 
@@ -91,7 +92,7 @@ def assert_same(first, second):
 
 def test_round_trip_is_bit_identical(path):
     first, second = make_model(), spenn.load(path)
-    for name in ("names", "config", "units", "time_unit", "provenance"):
+    for name in ("names", "config", "units", "time_unit", "provenance", "longest_step"):
         assert getattr(first, name) == getattr(second, name)
     assert_same(first, second)
     assert first.calibration is not None and second.calibration is not None
@@ -255,6 +256,7 @@ WRONG = {
     ],
     "units": [["m"], [1, 2, 3], ["m", "m", "\x1b[31m"]],
     "time_unit": [None, "s" * 10_000],
+    "longest_step": [0.0, -1.0, "1", []],
     "provenance": [None, {}, {"seed": -1, "spenn": "", "jax": "", "trajectories": []}],
     "learned": [["energy"], ["friction"], "energy", [["energy"]]],
     "given": [["energy"], ["friction"], None],

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from spenn.config import FitConfig
-from spenn.fitting import add_uncertainty, fit, fit_deterministic, hold_out
+from spenn.fitting import add_uncertainty, find_step, fit, fit_deterministic, hold_out
+from spenn.generic import Coordinates, Deterministic
+from spenn.model import Model
 from spenn.systems import OSCILLATOR, simulate
 from spenn.training import RANGE
 
@@ -58,6 +60,19 @@ def test_held_out_trajectories_are_not_learned_from():
     assert len(learning) == 8 and len(held) == 2
     starts = {tuple(x) for x in learning.states[:, 0]}
     assert not any(tuple(x) in starts for x in held.states[:, 0])
+
+
+@pytest.mark.parametrize("every, worth, steps", [(1, 1.0, 1), (40, 1.0, 4), (40, 1.2, 1)])
+def test_steps_are_as_short_as_the_model_is_good(x64, every, worth, steps):
+    """Exact physics in long steps gains by shorter ones, up to the error of the data.
+
+    With a wrong mass it gains nothing.
+    """
+    data = _data(5, every=every)
+    wrong = Coordinates.of(np.zeros(3), np.array([1.0, worth, 1.0]), 1.0)
+    base = Model.of(data, 0, wrong, Deterministic(OSCILLATOR.exact().blocks), SMALL)
+    record = data.times[1]
+    np.testing.assert_allclose(find_step(base, data), record / steps, rtol=1e-9)
 
 
 @pytest.fixture(scope="module")

@@ -24,10 +24,10 @@ class FitConfig:
 
     **Epinet.** `index` distribution and its `dimension`; width, depth, steps, batch and rate as
     above, and the `prior_width` of the fixed networks; `mean_weight`, how much more the mean over
-    realisations counts than each of them does; `bootstrap`, the size of the differences between the
-    velocities that realisations learn, in units of their own; `prior_scale`, the relative size of the
-    perturbations before training, or `None` to find it on trajectories, of which a share
-    `validation` is held out; `centred` indices for all blocks but dissipation.
+    realisations counts than each of them does; `bootstrap`, how far the velocities that they learn
+    lie apart where the base is wrong; `prior_scale`, the relative size of the perturbations before
+    training, or `None` to find it on trajectories, of which a share `validation` is held out;
+    `centred` indices for all blocks but dissipation.
 
     **Baselines.** A deep ensemble has `members`, their widths in turn those of `member_widths`,
     each trained for `member_steps` on batches of `member_batch`; Monte Carlo dropout is trained as

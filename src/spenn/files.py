@@ -84,6 +84,7 @@ def _load(content: bytes, physics: Physics | None) -> Model:
         manifest.units,
         manifest.time_unit,
         manifest.provenance,
+        manifest.longest_step,
     )
 
 

@@ -71,6 +71,7 @@ class Manifest:
     names: tuple[str, ...]
     units: tuple[str, ...]
     time_unit: str
+    longest_step: float | None
     provenance: Provenance
     config: FitConfig
     learned: tuple[str, ...]
@@ -89,6 +90,8 @@ class Manifest:
         check_names(self.names)
         if len(self.units) not in (0, size):
             raise ValueError(f"it has {len(self.units)} units for {size} variables")
+        if self.longest_step is not None and not self.longest_step > 0:
+            raise ValueError(f"its longest step is {self.longest_step:g}")
         if self.kind not in KINDS:
             raise ValueError(f"there is no kind {self.kind!r}")
         check(self.config, self.provenance.seed)
@@ -131,6 +134,7 @@ class Manifest:
             names=tuple(model.names),
             units=tuple(model.units),
             time_unit=model.time_unit,
+            longest_step=model.longest_step,
             provenance=model.provenance,
             config=model.config,
             learned=tuple(n for n in BLOCKS if any(not isinstance(p, KNOWN) for p in parts[n])),

@@ -26,7 +26,7 @@ from .forecast import (
     spread,
 )
 from .generic import AbstractMethod, Blocks, Coordinates, Deterministic
-from .integrate import AbstractIntegrator
+from .integrate import AbstractIntegrator, Adaptive, Divided, needs_division
 from .integrate import integrator as by_name
 from .laws import LawCheck, check_laws
 
@@ -134,6 +134,8 @@ class Model:
     units: tuple[str, ...] = ()
     time_unit: str = ""
     provenance: Provenance = Provenance()
+    longest_step: float | None = None
+    """Of forecasts, in the user's time; without one, one step leads from each time to the next."""
 
     @classmethod
     def of(
@@ -208,7 +210,8 @@ class Model:
         integrator: str | AbstractIntegrator = "rk4",
     ) -> "Model":
         """Calibrate forecasts on trajectories that were not used for training."""
-        indices, data, chosen = self.draw(samples, seed), data.on_one_grid(), by_name(integrator)
+        indices, data = self.draw(samples, seed), data.on_one_grid()
+        chosen = self.stepper(integrator, data.times)
         every = evaluate(self.method, self.coordinates, data, indices, integrator=chosen)
         summary = every.summary
         free = self.method.domain.free(data.states.shape[-1])
@@ -225,7 +228,7 @@ class Model:
         prescribed: Float[ArrayLike, "time prescribed"] | None = None,
         integrator: str | AbstractIntegrator = "rk4",
     ) -> Forecast:
-        """Sample trajectories from one initial state, by one step from each time to the next.
+        """Sample trajectories from one initial state, in steps no longer than `longest_step`.
 
         The integrator is one of `spenn.integrate`, or the name of one: docs/integrators.md.
         Where entries are prescribed, as at the ends of a bar, `prescribed` holds their values.
@@ -238,7 +241,7 @@ class Model:
         indices = self.draw(samples, seed)
         drive = self._drive(x0, times, prescribed)
         own = share_out(indices)
-        chosen = by_name(integrator)
+        chosen = self.stepper(integrator, times)
         (chunk,) = ensemble(
             self.method, self.coordinates, x0[None], times, own, drive, integrator=chosen
         )
@@ -259,6 +262,19 @@ class Model:
             self.calibration,
             free,
         )
+
+    def stepper(
+        self, integrator: str | AbstractIntegrator, times: Float[np.ndarray, " time"]
+    ) -> AbstractIntegrator:
+        """An integrator by its name, from time to time in steps no longer than `longest_step`.
+
+        One of the user's own, or one that finds its steps itself, stays as it is.
+        """
+        chosen = by_name(integrator)
+        own = chosen is integrator or isinstance(chosen, Adaptive)
+        if own or self.longest_step is None or not needs_division(times, self.longest_step):
+            return chosen
+        return Divided(chosen, jnp.asarray(self.longest_step / self.coordinates.time_unit, float))
 
     def check(
         self,

@@ -1,5 +1,7 @@
 """The object a user holds: forecasts, intervals, and sentences for what is asked wrongly."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 from spenn.config import FitConfig
 from spenn.data import Trajectories
 from spenn.generic import Coordinates
+from spenn.integrate import Adaptive, RungeKutta
 from spenn.model import Model
 from support import random_spenn
 
@@ -43,6 +46,26 @@ def test_forecast(model):
     np.testing.assert_array_equal(forecast.indices, model.draw(np.int64(SAMPLES), seed=3))
     again = model.forecast([0.1, 0.2, 0.3], TIMES, samples=SAMPLES, seed=3)
     np.testing.assert_array_equal(forecast.samples, again.samples)
+
+
+def test_steps_are_no_longer_than_the_model_asks_for(model):
+    x, careful = [0.1, 0.2, 0.3], replace(model, longest_step=0.04)
+    fine = careful.forecast(x, TIMES, samples=SAMPLES).samples
+    np.testing.assert_array_equal(fine, model.forecast(x, TIMES, samples=SAMPLES).samples)
+    coarse = careful.forecast(x, TIMES[::5], samples=SAMPLES).samples
+    np.testing.assert_allclose(coarse, fine[:, ::5], rtol=1e-5, atol=1e-6)
+    one_step = model.forecast(x, TIMES[::5], samples=SAMPLES).samples
+    assert np.max(np.abs(one_step - fine[:, ::5])) > 1e-4
+
+
+def test_integrators_that_know_their_own_steps_are_left_alone(model):
+    careful = replace(model, longest_step=0.04)
+    own = RungeKutta()
+    assert careful.stepper(own, TIMES[::5]) is own
+    assert isinstance(careful.stepper("adaptive", TIMES[::5]), Adaptive)
+    assert isinstance(careful.stepper("rk4", TIMES), RungeKutta)
+    divided = careful.stepper("rk4", TIMES[::5])
+    np.testing.assert_allclose(divided.longest, 0.04 / 0.5)  # in the model's time
 
 
 def test_values_are_in_the_users_units(model):

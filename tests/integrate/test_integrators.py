@@ -1,21 +1,26 @@
 """Integrators: their order, both laws at steps of any length, and what happens at the edges."""
 
+from itertools import pairwise
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from spenn.generic import Coordinates, Generic
+from spenn.forecast import evaluate
+from spenn.generic import Coordinates, Deterministic, Generic
 from spenn.integrate import (
     INTEGRATORS,
     Adaptive,
     Collocation,
+    Divided,
     RungeKutta,
     audited_rollout,
     integrator,
 )
-from spenn.systems import OSCILLATOR
+from spenn.integrate._integrator import Motion
+from spenn.systems import OSCILLATOR, SYSTEMS, simulate
 from support import known_blocks, random_blocks, random_spenn
 
 START = np.array([0.3, -0.2, 0.5])
@@ -114,6 +119,43 @@ def test_steps_of_length_zero_and_of_unequal_length(x64):
         fine = _rollout(field, START, np.full(320, 0.001), RungeKutta())[0][-1]
         np.testing.assert_allclose(states[-1], fine, atol=1e-3)
         assert np.all(np.isfinite(laws.energy))
+
+
+@pytest.mark.parametrize("whole", [RungeKutta(), Collocation(2)])
+def test_divided_steps_are_shorter_ones(x64, whole):
+    field = Generic(random_blocks(3, gain=(1.0, 1.0)))
+    # 0.3 / 0.1 is a little more than 3 on a computer.
+    states, laws = _rollout(field, START, [0.3, 0.0, 0.15, 0.05], Divided(whole, jnp.array(0.1)))
+    short = np.array([0.1, 0.1, 0.1, 0.0, 0.075, 0.075, 0.05])
+    records = [0, 3, 4, 6, 7]
+    expected, each = _rollout(field, START, short, whole)
+    np.testing.assert_allclose(states, expected[jnp.array(records)], rtol=1e-12)
+    np.testing.assert_allclose(laws.energy, each.energy[jnp.array(records)], rtol=1e-12)
+    most = [np.max(each.sweeps[a:b]) for a, b in pairwise(records)]
+    np.testing.assert_array_equal(laws.sweeps[:-1], most)
+
+
+def test_motion_of_prescribed_entries_during_parts_of_a_step():
+    motion = Motion(*np.random.default_rng(0).normal(size=(3, 2)))
+    jax.tree.map(np.testing.assert_allclose, motion.during(0.0, 1.0), motion)
+    parts = [motion.during(a, b) for a, b in pairwise((0.0, 0.25, 1.0))]
+    way = [(start + 4 * halfway + end) / 6 for start, halfway, end in (motion, *parts)]
+    np.testing.assert_allclose(way[0], 0.25 * way[1] + 0.75 * way[2])
+    np.testing.assert_allclose(parts[0].end, parts[1].start)
+
+
+@pytest.mark.parametrize("halves, less", [(1, 1), (2, 8)])
+def test_shorter_steps_of_a_driven_bar(halves, less):
+    """The exact bar, whose waves are short: half the step takes most of the error away."""
+    bar = SYSTEMS["viscoplastic"]
+    data = simulate(bar, bar.draw(np.random.default_rng(0), 2), "converged")
+    exact, units = Deterministic(bar.exact().blocks), Coordinates.identity(data.states.shape[-1])
+    chosen = Divided(RungeKutta(), jnp.asarray(bar.dt / halves))
+    made = evaluate(exact, units, data, jnp.zeros((1, 0)), integrator=chosen).summary
+    free = exact.domain.free(data.states.shape[-1])
+    momenta = exact.domain.variables(data.states.shape[-1])[free] == 1
+    error = np.abs(made.mean - data.states[:, 1:, free])[..., momenta].mean()
+    assert 20 / less < error < 100 / less
 
 
 @pytest.mark.parametrize("short", [1e-15, 1e-6, 1e-2])

@@ -41,11 +41,12 @@ def evaluate_model(
     data = data.on_one_grid()
     layout = Layout.of(_variables(model), model.method.domain)
     conformal, name = calibration.on(data.times), _name(model)
-    parts, how = {}, (by_name(integrator), report)
+    parts, how = {}, (model.stepper(integrator, data.times), report)
     if isinstance(model.method, SPENN):
         parts["base"] = _part("base", model.base, layout, data, 1, seed, *how)
     parts[name] = _part(name, model, layout, data, samples, seed, *how, conformal)
-    document = _document(model, layout, data, title, seed, parts) | {"integrator": integrator}
+    steps = {"integrator": integrator, "longest_step": model.longest_step}
+    document = _document(model, layout, data, title, seed, parts) | steps
     about = title, _labels(model, layout), _time_label(model)
     scene = Scene.of(*about, layout, data, conformal.trajectories)
     return Outcome(document, {}, scene, parts)

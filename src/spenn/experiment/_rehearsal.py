@@ -12,9 +12,10 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 
-from ..fitting import VALIDATION_SAMPLES, hold_out, judges
+from ..fitting import FEWEST_JUDGES, VALIDATION_SAMPLES, hold_out, judges
 from ..forecast import rehearse
 from ..generic import Coordinates, Deterministic
+from ..integrate import RK4, Divided
 from ..integrate import integrator as by_name
 from ..physics import Physics
 from ..systems import SYSTEMS
@@ -71,6 +72,9 @@ class Rehearsal:
         judged = judges(learning, validation, domain.cells)
         submit(rehearse, untrained, coordinates, judged, few)
         submit(rehearse, Deterministic(base), coordinates, judged, jnp.zeros((1, 0)))
+        divided = Divided(RK4, jnp.ones(()))
+        few = learning[:FEWEST_JUDGES]
+        submit(rehearse, Deterministic(base), coordinates, few, jnp.zeros((1, 0)), divided)
         exact = SYSTEMS[config.system].exact()
         for blocks in (base, exact.blocks):
             alone = Deterministic(blocks)

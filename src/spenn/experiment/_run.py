@@ -61,7 +61,7 @@ def run(
             kept.put(name, models[name], parts[name])
 
     finish("base", lambda folder: _deterministic(layout, data, config, clock, report, folder))
-    floor = _floor(system, layout, data, config.integrator)
+    floor = _floor(system, layout, data, models["base"], config.integrator)
     for method in config.methods:
         finish(
             method,
@@ -70,18 +70,19 @@ def run(
             ),
         )
     entries = {name: part.entry for name, part in parts.items()}
-    document = _document(system, config, data, floor, entries)
+    step = models["base"].longest_step
+    document = _document(system, config, data, floor, entries) | {"longest_step": step}
     scene = Scene.of(
         system.title, system.labels, system.time_label, layout, data.test, len(data.calibration)
     )
     return Outcome(document, models, scene, parts)
 
 
-def _floor(system: System, layout: Layout, data: RunData, integrator: str) -> dict:
-    """Exact physics through the same protocol: at the data's step, in the same precision."""
+def _floor(system: System, layout: Layout, data: RunData, base: Model, integrator: str) -> dict:
+    """Exact physics through the same protocol: in the model's steps, in the same precision."""
     exact = Deterministic(system.exact().blocks)
     units = Coordinates.identity(data.test.states.shape[-1])
-    chosen = by_name(integrator)
+    chosen = replace(base, coordinates=units).stepper(integrator, data.test.times)
     summary = evaluate(exact, units, data.test, jnp.zeros((1, 0)), integrator=chosen).summary
     scores = results.accuracy(layout, summary.mean, layout.forecast(data.test))
     scores["rl2e"] = {name: value["median"] for name, value in scores["rl2e"].items()}
@@ -109,7 +110,7 @@ def _deterministic(
             base.coordinates,
             data.test,
             base.draw(1),
-            integrator=by_name(config.integrator),
+            integrator=base.stepper(config.integrator, data.test.times),
         )
     summary = evaluation.summary
     entry = {
@@ -139,6 +140,7 @@ def _probabilistic(
     compiled, stages = clock.compile, (f"train {method}", f"forecast {method}")
     with clock.stage(stages[0]):
         model = _train(method, base, data, config, report, folder)
+        model = replace(model, longest_step=base.longest_step)
     samples = model.method.members if isinstance(model.method, DeepEnsemble) else config.samples
     everything = data.forecast
     with clock.stage(stages[1]):
@@ -149,7 +151,7 @@ def _probabilistic(
             model.draw(samples, config.seed),
             keep=len(data.calibration),
             required=len(data.calibration) + len(data.test),
-            integrator=by_name(config.integrator),
+            integrator=model.stepper(config.integrator, everything.times),
             report=lambda done: report(f"forecast {method}", done, len(everything), np.nan),
         )
         calibration, test, outside = data.parts(evaluation.summary)

@@ -35,12 +35,8 @@ class Adaptive(AbstractIntegrator):
             rates = field.rates(joint[:-1])
             if motion is None:
                 return dt * jnp.append(rates.velocity, 0)
-            # The parabola through the rates at the start, halfway and at the end.
-            start, halfway, end = motion
-            imposed = start + t * (
-                4 * halfway - 3 * start - end + t * 2 * (start + end - 2 * halfway)
-            )
-            return dt * jnp.append(*field.driven(rates.velocity, rates.energy_slope, imposed))
+            driven = field.driven(rates.velocity, rates.energy_slope, motion.at(t))
+            return dt * jnp.append(*driven)
 
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(velocity),

@@ -18,6 +18,15 @@ class Motion(NamedTuple):
     halfway: Float[Array, " prescribed"]
     end: Float[Array, " prescribed"]
 
+    def at(self, share: Float[Array, ""]) -> Float[Array, " prescribed"]:
+        """Rates after a share of the step, on the parabola through all three."""
+        slope = 4 * self.halfway - 3 * self.start - self.end
+        return self.start + share * (slope + share * 2 * (self.start + self.end - 2 * self.halfway))
+
+    def during(self, start: Float[Array, ""], end: Float[Array, ""]) -> "Motion":
+        """Rates during a part of the step, from one share of it to another."""
+        return Motion(self.at(start), self.at((start + end) / 2), self.at(end))
+
 
 class Step(NamedTuple):
     """Where a step ends, the work that prescribed entries did, and how many sweeps it took.
