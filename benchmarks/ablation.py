@@ -47,8 +47,9 @@ def score(config: FitConfig, seed: int) -> np.ndarray:
     data, base = base_of(replace(config, **standard), seed)
     test = data.test[np.arange(20)]
     model = add_uncertainty(base, data.train, seed, config)
-    single = evaluate(base.method, base.coordinates, test, base.draw(1)).summary
-    many = evaluate(model.method, model.coordinates, test, model.draw(32, seed)).summary
+    how = {"integrator": base.integrator_for(test.times)}
+    single = evaluate(base.method, base.coordinates, test, base.draw(1), **how).summary
+    many = evaluate(model.method, model.coordinates, test, model.draw(32, seed), **how).summary
     truth = test.states[:, 1:]
 
     def median_error(mean):

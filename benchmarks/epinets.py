@@ -3,8 +3,8 @@
     python benchmarks/epinets.py chemical-motor runs/motor/model.spenn --reference converged
         epinet_steps=3000 epinet_steps=3000,dimension=10 [--samples 500]
 
-The model must come from `spenn run` of that system with that reference: its data are made again.
-Scores are those of the test trajectories, per variable.
+Values are those of TOML. The model must come from `spenn run` of that system with that reference:
+its data are made again. Scores are those of the test trajectories, per variable.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def changed(config, variant: str):
 
 def forecast(model, test, samples):
     """What `evaluate` makes of some trajectories."""
-    indices, chosen = model.draw(samples, 1), model.stepper("rk4", test.times)
+    indices, chosen = model.draw(samples, 1), model.integrator_for(test.times)
     every = evaluate(model.method, model.coordinates, test, indices, required=0, integrator=chosen)
     return every.summary
 

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from spenn.config import FitConfig
-from spenn.fitting import add_uncertainty, find_step, fit, fit_deterministic, hold_out
+from spenn.data import Trajectories
+from spenn.fitting import (
+    add_uncertainty,
+    find_step,
+    fit,
+    fit_deterministic,
+    hold_out,
+    shortened,
+)
 from spenn.generic import Coordinates, Deterministic
 from spenn.model import Model
 from spenn.systems import OSCILLATOR, simulate
@@ -48,6 +56,8 @@ def test_bad_requests():
         fit(data, config=replace(SMALL, index="normal"))
     with pytest.raises(ValueError, match="seed must not be negative"):
         fit(data, seed=-1)
+    with pytest.raises(ValueError, match="the bootstrap must not be negative"):
+        fit(data, config=replace(SMALL, bootstrap=np.nan))
     with pytest.raises(ValueError, match="must hold at least 4"):
         fit(data, config=replace(SMALL, epinet_batch=3))
     with pytest.raises(ValueError, match="1 training trajectories are too few"):
@@ -73,6 +83,27 @@ def test_steps_are_as_short_as_the_model_is_good(x64, every, worth, steps):
     base = Model.of(data, 0, wrong, Deterministic(OSCILLATOR.exact().blocks), SMALL)
     record = data.times[1]
     np.testing.assert_allclose(find_step(base, data), record / steps, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "errors, parts",
+    [
+        ([5.0, 4.0, 4.0, 4.0], 1),
+        ([9.0, 2.0, 1.0, 1.0], 2),
+        ([np.inf, np.inf, 2.0, 1.0], 4),  # stiff: shorter steps are what it takes
+        ([np.inf, np.inf, np.inf, np.inf], 1),  # steps are not to blame
+        ([99.0, 30.0, 9.0, 1.0], 8),
+        ([0.0, 0.0, 0.0, 0.0], 1),
+    ],
+)
+def test_how_short_a_step_pays(errors, parts):
+    of_steps = dict(zip((1.0, 0.5, 0.25, 0.125), errors, strict=True))
+    assert shortened(1.0, lambda step: np.array([4.0, of_steps[step]])) == 1 / parts
+
+
+def test_a_gap_in_the_data_is_not_their_step():
+    times = np.append(np.arange(10.0), 60.0)
+    assert Trajectories(times, np.zeros((2, 11, 1))).typical_step == 1
 
 
 @pytest.fixture(scope="module")

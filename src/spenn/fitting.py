@@ -128,7 +128,10 @@ def add_uncertainty(
     check(config, seed)
     learning, validation = hold_out(train, config, seed)
     samples = make_samples(learning, base.coordinates, config, base.blocks.domain)
-    kept = open_checkpoint(checkpoint, "epinet", lambda: base.blocks, train, seed, config)
+    # Found amplitudes depend on the steps of forecasts.
+    kept = open_checkpoint(
+        checkpoint, "epinet", lambda: base.blocks, train, seed, config, base.longest_step
+    )
 
     def at(amplitude):
         method = fit_epinet(
@@ -171,13 +174,13 @@ def add_uncertainty(
 
 
 def find_step(base: Model, learning: Trajectories) -> float:
-    """The longest step, of one record or less, that half of it would not improve on by much.
+    """The longest step of RK4, of one record or less, that half of it would not improve on by much.
 
     A model may be better than its integrator at the step of the data. By how much is seen on the
-    forecasts of a few trajectories, per variable and on the typical one of them.
+    forecasts of a few trajectories, per variable and on the typical one of them. Where that one
+    diverges at any step tried, steps are not to blame.
     """
-    data = learning[:FEWEST_JUDGES].on_one_grid()
-    record = float(np.max(np.diff(data.times)))
+    data, record = learning[:FEWEST_JUDGES].on_one_grid(), learning.typical_step
     free, variables = _entries(base, data)
     truth = data.states[:, 1:, free]
 
@@ -190,10 +193,18 @@ def find_step(base: Model, learning: Trajectories) -> float:
         each = [squares[..., variables == i].sum((1, 2)) for i in np.unique(variables)]
         return np.sqrt(np.median(np.nan_to_num(each, nan=np.inf), 1))
 
+    return shortened(record, errors)
+
+
+def shortened(record: float, errors: Callable[[float], np.ndarray]) -> float:
+    """A step of one record, or a part of it, by the errors per variable that steps have."""
     step, now = record, errors(record)
-    while step > record / MOST_STEPS and np.any(now > WORTH_IT * (finer := errors(step / 2))):
+    while step > record / MOST_STEPS:
+        finer = errors(step / 2)
+        if not np.any((now > WORTH_IT * finer) | np.isinf(finer)):
+            break
         step, now = step / 2, finer
-    return step
+    return step if np.all(np.isfinite(now)) else record
 
 
 def _entries(base: Model, data: Trajectories):
@@ -207,7 +218,7 @@ def _judge(base: Model, data: Trajectories, seed: int) -> Callable[[Model], floa
     """A function that says by which factor the amplitude of a model on this base is off."""
     data = data.on_one_grid()
     free, variables = _entries(base, data)
-    truth, chosen = data.states[:, 1:, free], base.stepper("rk4", data.times)
+    truth, chosen = data.states[:, 1:, free], base.integrator_for(data.times)
     known = np.isfinite(truth[..., 0])
 
     def forecast(model, indices):
@@ -239,6 +250,7 @@ def open_checkpoint(
     train: Trajectories,
     seed: int,
     config: FitConfig,
+    longest_step: float | None = None,
 ) -> Checkpoint:
     """What a folder keeps of some training; all that the result depends on must be the same.
 
@@ -248,7 +260,9 @@ def open_checkpoint(
         return NOTHING
     blocks, state = start(), jnp.zeros(train.states.shape[-1])
     program = jax.jit(lambda x: Generic(blocks).velocity(x)).lower(state).as_text()
-    return Checkpoint.of(Path(folder), work, program, vars(train), seed, repr(config))
+    return Checkpoint.of(
+        Path(folder), work, program, vars(train), seed, repr((config, longest_step))
+    )
 
 
 def judges(learning: Trajectories, validation: Trajectories, cells: int) -> Trajectories:
@@ -293,6 +307,8 @@ def check(config: FitConfig, seed: int) -> None:
         )
     if config.prior_scale is not None and not config.prior_scale > 0:
         raise ValueError(f"the prior scale must be positive; it is {config.prior_scale}.")
+    if not config.bootstrap >= 0:
+        raise ValueError(f"the bootstrap must not be negative; it is {config.bootstrap}.")
     if config.members < 1 or not config.member_widths:
         raise ValueError("an ensemble needs at least one member, and a width for it.")
     if not 0 <= config.dropout < 1:

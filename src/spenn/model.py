@@ -155,6 +155,7 @@ class Model:
             units=tuple(train.units),
             time_unit=train.time_unit,
             provenance=Provenance(seed, trajectories=train.digests),
+            longest_step=train.typical_step,
         )
 
     @property
@@ -211,7 +212,7 @@ class Model:
     ) -> "Model":
         """Calibrate forecasts on trajectories that were not used for training."""
         indices, data = self.draw(samples, seed), data.on_one_grid()
-        chosen = self.stepper(integrator, data.times)
+        chosen = self.integrator_for(data.times, integrator)
         every = evaluate(self.method, self.coordinates, data, indices, integrator=chosen)
         summary = every.summary
         free = self.method.domain.free(data.states.shape[-1])
@@ -241,7 +242,7 @@ class Model:
         indices = self.draw(samples, seed)
         drive = self._drive(x0, times, prescribed)
         own = share_out(indices)
-        chosen = self.stepper(integrator, times)
+        chosen = self.integrator_for(times, integrator)
         (chunk,) = ensemble(
             self.method, self.coordinates, x0[None], times, own, drive, integrator=chosen
         )
@@ -263,18 +264,17 @@ class Model:
             free,
         )
 
-    def stepper(
-        self, integrator: str | AbstractIntegrator, times: Float[np.ndarray, " time"]
+    def integrator_for(
+        self, times: Float[np.ndarray, " time"], integrator: str | AbstractIntegrator = "rk4"
     ) -> AbstractIntegrator:
-        """An integrator by its name, from time to time in steps no longer than `longest_step`.
+        """An integrator, or the one of a name, that takes steps no longer than `longest_step`.
 
-        One of the user's own, or one that finds its steps itself, stays as it is.
+        Those that find their steps themselves stay as they are.
         """
-        chosen = by_name(integrator)
-        own = chosen is integrator or isinstance(chosen, Adaptive)
-        if own or self.longest_step is None or not needs_division(times, self.longest_step):
+        chosen, longest = by_name(integrator), self.longest_step
+        if longest is None or isinstance(chosen, Adaptive) or not needs_division(times, longest):
             return chosen
-        return Divided(chosen, jnp.asarray(self.longest_step / self.coordinates.time_unit, float))
+        return Divided(chosen, jnp.asarray(longest / self.coordinates.time_unit, float))
 
     def check(
         self,

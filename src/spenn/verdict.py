@@ -57,7 +57,8 @@ def judge(model: Model, train: Trajectories) -> Verdict:
     base = model.base
     _, held = hold_out(train, model.config, model.provenance.seed)
     held = held.on_one_grid()
-    summary = evaluate(base.method, base.coordinates, held, base.draw(1), required=0).summary
+    how = {"required": 0, "integrator": base.integrator_for(held.times)}
+    summary = evaluate(base.method, base.coordinates, held, base.draw(1), **how).summary
     energies, entropies = _along(base, held)
     return Verdict(
         len(held),

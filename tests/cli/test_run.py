@@ -58,6 +58,8 @@ def test_results_have_the_documented_keys(out):
         "steps": 999,
         "dt": 0.015,
     }
+    assert 0 < results["longest_step"] <= 0.0151
+    assert spenn.load(out / "model.spenn").longest_step == results["longest_step"]
     assert set(results["methods"]) == {"base", "spenn-half-normal"}
     entry = results["methods"]["spenn-half-normal"]
     for key in ("mae", "crps", "crps_fair", "error_spread_correlation"):

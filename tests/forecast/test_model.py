@@ -58,14 +58,15 @@ def test_steps_are_no_longer_than_the_model_asks_for(model):
     assert np.max(np.abs(one_step - fine[:, ::5])) > 1e-4
 
 
-def test_integrators_that_know_their_own_steps_are_left_alone(model):
+def test_integrators_that_find_their_own_steps_are_left_alone(model):
     careful = replace(model, longest_step=0.04)
-    own = RungeKutta()
-    assert careful.stepper(own, TIMES[::5]) is own
-    assert isinstance(careful.stepper("adaptive", TIMES[::5]), Adaptive)
-    assert isinstance(careful.stepper("rk4", TIMES), RungeKutta)
-    divided = careful.stepper("rk4", TIMES[::5])
-    np.testing.assert_allclose(divided.longest, 0.04 / 0.5)  # in the model's time
+    assert isinstance(careful.integrator_for(TIMES[::5], "adaptive"), Adaptive)
+    assert isinstance(careful.integrator_for(TIMES), RungeKutta)
+    for own in (RungeKutta(), "rk4"):
+        divided = careful.integrator_for(TIMES[::5], own)
+        np.testing.assert_allclose(divided.longest, 0.04 / 0.5)  # in the model's time
+    with pytest.raises(ValueError, match="there are 5e\\+06 steps of the longest kind"):
+        careful.integrator_for(5e6 * TIMES)
 
 
 def test_values_are_in_the_users_units(model):

@@ -1,5 +1,6 @@
 """Integrators: their order, both laws at steps of any length, and what happens at the edges."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import equinox as eqx
@@ -156,6 +157,38 @@ def test_shorter_steps_of_a_driven_bar(halves, less):
     momenta = exact.domain.variables(data.states.shape[-1])[free] == 1
     error = np.abs(made.mean - data.states[:, 1:, free])[..., momenta].mean()
     assert 20 / less < error < 100 / less
+
+
+def test_divided_steps_of_a_bar_count_the_work_of_all_of_them(x64):
+    bar = SYSTEMS["viscoplastic"]
+    data = simulate(bar, bar.draw(np.random.default_rng(0), 1), "converged")
+    few = replace(
+        data,
+        times=data.times[:8],
+        states=data.states[:, :8],
+        derivatives=data.derivatives[:, :8],
+    )
+    exact, units = Deterministic(bar.exact().blocks), Coordinates.identity(data.states.shape[-1])
+    chosen = Divided(Collocation(), jnp.asarray(bar.dt / 2))
+    audit = evaluate(exact, units, few, jnp.zeros((1, 0)), integrator=chosen).summary.audit
+    work = np.max(audit.energy_high) - np.min(audit.energy_low)
+    assert work > 0 and np.max(audit.energy_drift) < 1e-12 * work
+
+
+def test_divided_steps_of_trajectories_of_unequal_length(x64):
+    data = simulate(OSCILLATOR, OSCILLATOR.draw(np.random.default_rng(0), 2))
+    coarse = replace(
+        data,
+        times=data.times[::50],
+        states=data.states[:, ::50].copy(),
+        derivatives=data.derivatives[:, ::50],
+    )
+    coarse.states[0, 7:] = np.nan
+    exact, units = Deterministic(OSCILLATOR.exact().blocks), Coordinates.identity(3)
+    chosen = Divided(RungeKutta(), jnp.asarray(OSCILLATOR.dt))
+    made = evaluate(exact, units, coarse, jnp.zeros((1, 0)), integrator=chosen).summary.mean
+    np.testing.assert_allclose(made[1], coarse.states[1, 1:], atol=1e-4)
+    np.testing.assert_allclose(made[0, :6], coarse.states[0, 1:7], atol=1e-4)
 
 
 @pytest.mark.parametrize("short", [1e-15, 1e-6, 1e-2])

@@ -128,6 +128,23 @@ def test_residuals_of_the_base_are_enlarged_to_the_size_of_velocities(x64):
     assert np.all(draws[4] != draws[3])
 
 
+def test_a_base_without_residuals_leaves_the_velocities_as_they_are():
+    """In single precision, where the smallest double is zero."""
+    blocks, few = random_blocks(3, gain=(1.0, 1.0)), _samples(3)
+    states = jnp.asarray(few.states, jnp.float32)
+    exact = few._replace(states=states, velocities=jax.vmap(Generic(blocks).velocity)(states))
+    made = resample(blocks, exact, jnp.ones((2, 2)))
+    assert np.all(np.abs(made.residuals) < np.inf)
+
+
+def test_samples_know_their_trajectories_of_any_length():
+    states = np.random.default_rng(0).normal(size=(2, 5, 1))
+    states[0, 3:] = np.nan
+    units = Coordinates.of([0.0], [1.0], 1.0)
+    samples = make_samples(Trajectories(np.arange(5.0), states), units, CONFIG)
+    np.testing.assert_array_equal(samples.trajectories, [0, 0, 0, 1, 1, 1, 1, 1])
+
+
 def test_base_loss_is_the_weighted_mean_square(x64):
     blocks, samples = random_blocks(3, gain=(1.0, 1.0)), _samples(3)
     velocities = jax.jit(jax.vmap(Generic(blocks).velocity))(samples.states)

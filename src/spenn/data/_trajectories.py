@@ -89,6 +89,11 @@ class Trajectories:
         return np.isfinite(self.states[..., 0]).sum(1)
 
     @property
+    def typical_step(self) -> float:
+        """The median of the times between records."""
+        return float(np.nanmedian(np.diff(self.times, axis=-1)))
+
+    @property
     def digests(self) -> tuple[str, ...]:
         """A name for the content of each trajectory: equal for equal trajectories."""
         times = np.broadcast_to(self.times, self.states.shape[:2])

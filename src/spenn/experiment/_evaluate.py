@@ -41,7 +41,7 @@ def evaluate_model(
     data = data.on_one_grid()
     layout = Layout.of(_variables(model), model.method.domain)
     conformal, name = calibration.on(data.times), _name(model)
-    parts, how = {}, (model.stepper(integrator, data.times), report)
+    parts, how = {}, (model.integrator_for(data.times, integrator), report)
     if isinstance(model.method, SPENN):
         parts["base"] = _part("base", model.base, layout, data, 1, seed, *how)
     parts[name] = _part(name, model, layout, data, samples, seed, *how, conformal)
@@ -55,7 +55,7 @@ def evaluate_model(
 def audit_rollouts(
     model: Model, integrator: str, data: Trajectories | None, samples: int, seed: int
 ) -> dict:
-    """Both laws over every step of every sample, in double precision.
+    """Both laws over every step of every sample, in double precision, one step from time to time.
 
     Rollouts start from the trajectories given, at their times, or from random states that spread as
     far as the data do, in steps of a twentieth of the time in which those change by their size.

@@ -3,7 +3,8 @@
 An accelerator leaves the host idle during training, and most of a short run is compilation. So what
 comes after the base (stage two, forecasts, scores) is run once beforehand, in threads, with the
 right shapes and random weights: a few steps of training, and compilation alone for the rollouts,
-which would keep the device busy. The results are thrown away; the compiled programs stay.
+which would keep the device busy. The results are thrown away; the compiled programs stay. A base
+that turns out to need several steps a record has its forecasts compiled later.
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -73,8 +74,8 @@ class Rehearsal:
         submit(rehearse, untrained, coordinates, judged, few)
         submit(rehearse, Deterministic(base), coordinates, judged, jnp.zeros((1, 0)))
         divided = Divided(RK4, jnp.ones(()))
-        few = learning[:FEWEST_JUDGES]
-        submit(rehearse, Deterministic(base), coordinates, few, jnp.zeros((1, 0)), divided)
+        first = learning[:FEWEST_JUDGES]
+        submit(rehearse, Deterministic(base), coordinates, first, jnp.zeros((1, 0)), divided)
         exact = SYSTEMS[config.system].exact()
         for blocks in (base, exact.blocks):
             alone = Deterministic(blocks)

@@ -97,7 +97,7 @@ def error_spread_correlations(layout: Layout, error, spread):
 
 
 def laws(summary: Summary, diverged: Sequence[Diverged]) -> dict:
-    """The audit over every step of every sample.
+    """The audit over every record of every sample, which is every step unless steps are divided.
 
     Energy and entropy are in units of their range over the rollouts, as their scale and origin are
     not observable, and rates per unit of the model's time, in which motion is of order one. A

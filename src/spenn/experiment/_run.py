@@ -82,7 +82,7 @@ def _floor(system: System, layout: Layout, data: RunData, base: Model, integrato
     """Exact physics through the same protocol: in the model's steps, in the same precision."""
     exact = Deterministic(system.exact().blocks)
     units = Coordinates.identity(data.test.states.shape[-1])
-    chosen = replace(base, coordinates=units).stepper(integrator, data.test.times)
+    chosen = replace(base, coordinates=units).integrator_for(data.test.times, integrator)
     summary = evaluate(exact, units, data.test, jnp.zeros((1, 0)), integrator=chosen).summary
     scores = results.accuracy(layout, summary.mean, layout.forecast(data.test))
     scores["rl2e"] = {name: value["median"] for name, value in scores["rl2e"].items()}
@@ -110,7 +110,7 @@ def _deterministic(
             base.coordinates,
             data.test,
             base.draw(1),
-            integrator=base.stepper(config.integrator, data.test.times),
+            integrator=base.integrator_for(data.test.times, config.integrator),
         )
     summary = evaluation.summary
     entry = {
@@ -151,7 +151,7 @@ def _probabilistic(
             model.draw(samples, config.seed),
             keep=len(data.calibration),
             required=len(data.calibration) + len(data.test),
-            integrator=model.stepper(config.integrator, everything.times),
+            integrator=model.integrator_for(everything.times, config.integrator),
             report=lambda done: report(f"forecast {method}", done, len(everything), np.nan),
         )
         calibration, test, outside = data.parts(evaluation.summary)

@@ -9,18 +9,26 @@ from ._integrator import AbstractIntegrator, Step
 
 # Times that were divided and rounded do not ask for one step more.
 SLACK = 1e-3
+MOST = 1_000_000
 
 
 def needs_division(times: Float[np.ndarray, " time"], longest: float) -> bool:
     """Whether any step from one time to the next is longer than it may be."""
-    return float(np.max(np.diff(times))) > (1 + SLACK) * longest
+    most = float(np.max(np.diff(times))) / longest
+    if most > MOST:
+        raise ValueError(
+            f"from one time to the next there are {most:.3g} steps of the longest kind that the "
+            f"model takes, {longest:g}; {MOST} is most."
+        )
+    return most > 1 + SLACK
 
 
 class Divided(AbstractIntegrator):
     """Equal steps of another integrator, as many as it takes for none to be longer than `longest`.
 
     In scaled time. The laws are looked at where the last of them ends; reported are the sweeps of
-    the one that took most.
+    the one that took most. Gradients go through in forward mode only, as the number is not known
+    when it is compiled.
     """
 
     whole: AbstractIntegrator

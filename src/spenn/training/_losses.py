@@ -85,7 +85,9 @@ def resample(base: Blocks, samples: Samples, draws: Float[Array, "trajectory k"]
     velocities = lax.map(Generic(base).velocity, samples.states, batch_size=AT_ONCE)
     residuals = velocities - samples.velocities
     sizes = [_mean(samples.weights * v**2) for v in (samples.velocities, residuals)]
-    enlarged = residuals * jnp.sqrt(sizes[0] / jnp.maximum(sizes[1], jnp.finfo(float).tiny))
+    enlarged = residuals * jnp.sqrt(
+        sizes[0] / jnp.maximum(sizes[1], jnp.finfo(residuals.dtype).tiny)
+    )
     return Resampled(samples, enlarged, draws[samples.trajectories])
 
 
