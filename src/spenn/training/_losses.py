@@ -33,9 +33,9 @@ def make_samples(
     variables = domain.variables(states.shape[1])
     weights = loss_weights(velocities, config.component_exponent, config.speed_floor, variables)
     weights[:, list(domain.prescribed)] = 0
-    arrays = (states, velocities, weights)
+    states, velocities, weights = (jnp.asarray(a, float) for a in (states, velocities, weights))
     owners = np.repeat(np.arange(len(data)), data.lengths)
-    return Samples(*(jnp.asarray(a, float) for a in arrays), jnp.asarray(owners))
+    return Samples(states, velocities, weights, jnp.asarray(owners))
 
 
 def loss_weights(
