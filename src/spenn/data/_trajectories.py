@@ -75,7 +75,7 @@ class Trajectories:
 
     def __getitem__(self, which: slice | np.ndarray) -> "Trajectories":
         """Some of the trajectories."""
-        return _with_smoothed(
+        return with_smoothed(
             self.smoothed[which],
             self,
             times=self.times if self.times.ndim == 1 else self.times[which],
@@ -161,10 +161,10 @@ def concatenate(*parts: Trajectories) -> Trajectories:
         for name in ("states", "derivatives", "smoothed")
     )
     smoothed = _padded("smoothed states", smoothed)
-    return _with_smoothed(smoothed, first, times=times, states=states, derivatives=derivatives)
+    return with_smoothed(smoothed, first, times=times, states=states, derivatives=derivatives)
 
 
-def _with_smoothed(smoothed: np.ndarray, data: Trajectories, **changes) -> Trajectories:
+def with_smoothed(smoothed: np.ndarray, data: Trajectories, **changes) -> Trajectories:
     """Changed trajectories that remember what splines made of their states."""
     changed = replace(data, **changes)
     object.__setattr__(changed, "smoothed", smoothed)

@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..config import FitConfig
-from ..data import Trajectories
+from ..data import Trajectories, agreeing
 from ..epinet import SPENN
 from ..generic import AbstractDomain, Blocks, Coordinates, Generic, Point
 from ._loop import Samples
@@ -28,9 +28,9 @@ def make_samples(
 ) -> Samples:
     """All records of all trajectories, scaled and weighted."""
     exact = coordinates.on_host()
-    states, derivatives = data.records()
+    variables = domain.variables(data.states.shape[-1])
+    states, derivatives = agreeing(data, variables).records()
     states, velocities = exact.scaled(states), exact.scaled_velocity(derivatives)
-    variables = domain.variables(states.shape[1])
     weights = loss_weights(velocities, config.component_exponent, config.speed_floor, variables)
     weights[:, list(domain.prescribed)] = 0
     states, velocities, weights = (jnp.asarray(a, float) for a in (states, velocities, weights))

@@ -1,0 +1,54 @@
+"""Derivatives that agree with the states they belong to.
+
+Simulated data often come with the rates of the exact equations, along states that a coarse
+integrator made. A model of those rates forecasts what the equations say, not what the data do next.
+The rates of the data are those of a smooth curve through the states, and clean records on a fine
+grid tell them well.
+"""
+
+from math import ceil
+
+import numpy as np
+from jaxtyping import Int
+
+from ._trajectories import Trajectories, with_smoothed
+
+CERTAIN = 20.0  # times the error of splines, by which given derivatives are off
+MOST_COMPARED = 20  # trajectories
+
+
+def agreeing(data: Trajectories, variables: Int[np.ndarray, " entry"]) -> Trajectories:
+    """The same states, with derivatives of splines where the given ones contradict them.
+
+    `variables` says which variable an entry belongs to; all entries of one are treated alike.
+    """
+    few = data[:: ceil(len(data) / MOST_COMPARED)]
+    _, own, error = _splines(few)
+    apart, unsure = (
+        np.bincount(variables, np.nansum(a**2, (0, 1))) for a in (own - few.derivatives, error)
+    )
+    contradicted = (apart > CERTAIN**2 * unsure)[variables]
+    if not contradicted.any():
+        return data
+    smoothed, own, _ = _splines(data)
+    return with_smoothed(
+        np.where(contradicted, smoothed, data.smoothed),
+        data,
+        derivatives=np.where(contradicted, own, data.derivatives),
+    )
+
+
+def _splines(data: Trajectories) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """States and derivatives of splines, and the error of these, the same at all times."""
+    from ._derivatives import estimate_derivatives  # on use: it loads much of SciPy
+
+    smoothed, own, error = data.smoothed.copy(), data.derivatives.copy(), np.zeros_like(data.states)
+    times = np.broadcast_to(data.times, data.states.shape[:2])
+    for i, n in enumerate(data.lengths):
+        try:
+            estimate = estimate_derivatives(times[i, :n], data.states[i, :n])
+        except ValueError:  # no spline can be put through these numbers: they contradict nothing
+            continue
+        smoothed[i, :n], own[i, :n] = estimate.states, estimate.derivatives
+        error[i, :n] = estimate.error * np.sqrt(np.mean(estimate.derivatives**2, 0))
+    return smoothed, own, error
