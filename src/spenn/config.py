@@ -20,7 +20,8 @@ class FitConfig:
     the best goes on, because one start in three ends on a plateau without dissipation; where all of
     them are on it, others are tried, in up to `heats` heats. Residuals
     are weighted by component, its spread to the power `-2 * component_exponent`, and by state, one
-    over the squared speed with a floor of `speed_floor` of its root mean square.
+    over the squared speed with a floor of `speed_floor` of its root mean square. Given derivatives
+    that are not those of the states give way to these, unless `agreeing` is false.
 
     **Epinet.** `index` distribution and its `dimension`; width, depth, steps, batch and rate as
     above, and the `prior_width` of the fixed networks; `mean_weight`, how much more the mean over
@@ -44,6 +45,7 @@ class FitConfig:
     heats: int = 1
     component_exponent: float = 0.75
     speed_floor: float = 0.25
+    agreeing: bool = True
     index: str = "half-normal"
     dimension: int = 5
     epinet_width: int = 20

@@ -1,5 +1,6 @@
 """Loss weights and losses."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import equinox as eqx
@@ -94,6 +95,16 @@ def test_samples_are_scaled():
     )
     np.testing.assert_allclose(samples.weights, loss_weights(samples.velocities), rtol=1e-3)
     np.testing.assert_array_equal(samples.trajectories, np.repeat([0, 1, 2], 5))
+
+
+def test_derivatives_that_contradict_the_states_are_learned_only_on_request():
+    times = np.linspace(0, 10, 300)
+    states = np.stack([np.sin(times + i) for i in range(3)])[..., None]
+    rates = np.stack([np.cos(times + i) for i in range(3)])[..., None]
+    data, units = Trajectories(times, states, 1.01 * rates), Coordinates.identity(1)
+    for config, learned in ((CONFIG, 1.0), (replace(CONFIG, agreeing=False), 1.01)):
+        velocities = make_samples(data, units, config).velocities
+        np.testing.assert_allclose(velocities, learned * rates.reshape(-1, 1), atol=1e-5)
 
 
 def test_nothing_is_rounded_before_scaling():

@@ -9,7 +9,7 @@ grid tell them well.
 from math import ceil
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from ._trajectories import Trajectories, with_smoothed
 
@@ -17,8 +17,10 @@ CERTAIN = 20.0  # times the error of splines, by which given derivatives are off
 MOST_COMPARED = 20  # trajectories
 
 
-def agreeing(data: Trajectories, variables: Int[np.ndarray, " entry"]) -> Trajectories:
-    """The same states, with derivatives of splines where the given ones contradict them.
+def contradicted(
+    data: Trajectories, variables: Int[np.ndarray, " entry"]
+) -> Bool[np.ndarray, " entry"]:
+    """Whether the given derivatives of an entry are, without doubt, not those of its states.
 
     `variables` says which variable an entry belongs to; all entries of one are treated alike.
     """
@@ -27,14 +29,19 @@ def agreeing(data: Trajectories, variables: Int[np.ndarray, " entry"]) -> Trajec
     apart, unsure = (
         np.bincount(variables, np.nansum(a**2, (0, 1))) for a in (own - few.derivatives, error)
     )
-    contradicted = (apart > CERTAIN**2 * unsure)[variables]
-    if not contradicted.any():
+    return (apart > CERTAIN**2 * unsure)[variables]
+
+
+def agreeing(data: Trajectories, variables: Int[np.ndarray, " entry"]) -> Trajectories:
+    """The same trajectories, with derivatives of splines where the given ones are contradicted."""
+    replaced = contradicted(data, variables)
+    if not replaced.any():
         return data
     smoothed, own, _ = _splines(data)
     return with_smoothed(
-        np.where(contradicted, smoothed, data.smoothed),
+        np.where(replaced, smoothed, data.smoothed),
         data,
-        derivatives=np.where(contradicted, own, data.derivatives),
+        derivatives=np.where(replaced, own, data.derivatives),
     )
 
 

@@ -29,7 +29,7 @@ def make_samples(
     """All records of all trajectories, scaled and weighted."""
     exact = coordinates.on_host()
     variables = domain.variables(data.states.shape[-1])
-    states, derivatives = agreeing(data, variables).records()
+    states, derivatives = (agreeing(data, variables) if config.agreeing else data).records()
     states, velocities = exact.scaled(states), exact.scaled_velocity(derivatives)
     weights = loss_weights(velocities, config.component_exponent, config.speed_floor, variables)
     weights[:, list(domain.prescribed)] = 0

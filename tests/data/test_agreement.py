@@ -1,0 +1,79 @@
+"""Derivatives that contradict their states: whose are learned."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spenn import Trajectories
+from spenn.data import agreeing
+
+STEP = 0.05
+EACH = np.arange(2)
+
+
+def _rotation(rate=1.0, noise=0.0, step=STEP):
+    """Points on circles that turn at some rate, with the derivatives of those that turn at one."""
+    times = np.arange(0, 10, step)
+    angles = rate * times + np.array([[0.3], [1.2], [2.5]])
+    states = np.stack([np.cos(angles), -np.sin(angles)], -1) * np.array([[[1.0]], [[0.7]], [[2.0]]])
+    rates = np.stack([states[..., 1], -states[..., 0]], -1)
+    states = states + noise * np.random.default_rng(0).standard_normal(states.shape)
+    return Trajectories(times, states, rates, names=("q", "p"))
+
+
+def _midpoint():
+    """What implicit midpoint makes of an oscillator: it turns a little too slowly."""
+    return _rotation(2 / STEP * np.arctan(STEP / 2))
+
+
+def test_derivatives_of_exact_equations_give_way_to_those_of_an_integrators_states():
+    data = _midpoint()
+    made = agreeing(data, EACH)
+    slower = 2 / STEP * np.arctan(STEP / 2)
+    assert 1 - slower > 1e-4
+    np.testing.assert_allclose(made.derivatives, slower * data.derivatives, atol=1e-7)
+    np.testing.assert_array_equal(made.states, data.states)
+    np.testing.assert_array_equal(made.smoothed, data.states)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [_rotation(), _rotation(1.0002, noise=1e-2), _rotation(1.0002, step=1.0)],
+    ids=["right", "noisy", "coarse"],
+)
+def test_derivatives_stay_where_the_states_do_not_know_better(data):
+    assert agreeing(data, EACH) is data
+
+
+def test_only_what_is_contradicted_changes_and_a_field_changes_whole():
+    data = _midpoint()
+    right = agreeing(data, EACH).derivatives
+    half = replace(data, derivatives=np.stack([right[..., 0], data.derivatives[..., 1]], -1))
+    made = agreeing(half, EACH)
+    np.testing.assert_array_equal(made.derivatives[..., 0], half.derivatives[..., 0])
+    assert np.all(made.derivatives[..., 1] != half.derivatives[..., 1])
+    whole = agreeing(half, np.zeros(2, int))
+    np.testing.assert_array_equal(whole.derivatives, right)
+
+
+def test_trajectories_of_unequal_lengths_and_times_keep_their_tails():
+    data = _midpoint()
+    rows = [(data.times[:n] + i, x[:n], d[:n]) for i, (x, d, n) in enumerate(_cut(data))]
+    times, states, rates = zip(*rows, strict=True)
+    uneven = Trajectories(times, states, rates, names=("q", "p"))
+    made = agreeing(uneven, EACH)
+    np.testing.assert_array_equal(made.lengths, [200, 150, 90])
+    np.testing.assert_array_equal(np.isnan(made.derivatives), np.isnan(uneven.derivatives))
+    assert np.nanmax(np.abs(made.derivatives - uneven.derivatives)) > 1e-4
+
+
+def _cut(data):
+    return zip(data.states, data.derivatives, (200, 150, 90), strict=True)
+
+
+def test_states_that_no_spline_can_follow_contradict_nothing():
+    times = np.array([0.0, 1e-300, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    states = np.random.default_rng(0).uniform(size=(2, 8, 2)) * 1e200
+    data = Trajectories(times, states, np.ones_like(states))
+    assert agreeing(data, EACH) is data
