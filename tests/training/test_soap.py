@@ -117,6 +117,21 @@ def test_square_matrix_from_a_fresh_start(x64):
         np.testing.assert_allclose(ours, plain.update(gradient), rtol=1e-7, atol=1e-9)
 
 
+def test_rounding_does_not_choose_between_equal_eigenvalues(x64):
+    """Opposite rows, as of `W - W^T`, beside a much larger one: which comes first shows."""
+    rng = np.random.default_rng(4)
+    optimiser = scale_by_soap(B1, B2, EPS, REFRESH)
+    states = [optimiser.init(jnp.zeros((3, 4))) for _ in range(2)]
+    update = jax.jit(optimiser.update)
+    for _ in range(STEPS):
+        row, large = rng.normal(size=(2, 4))
+        gradient = np.stack([row, -row, 1e3 * large])
+        one, states[0] = update(jnp.asarray(gradient), states[0])
+        rounded = gradient * [[1], [1 + 1e-15], [1]]
+        other, states[1] = update(jnp.asarray(rounded), states[1])
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+
+
 class ShortSides(PlainSoap):
     """A long side keeps the basis it starts with."""
 

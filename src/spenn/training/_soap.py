@@ -24,6 +24,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 SHIFT = 1e-6
+SAME = 1e-3  # eigenvalues this close, as a share, keep their order
 # A basis of a longer side costs more than it gains: its factorisation grows with the cube. The
 # readout of a Poisson operator's epinet has hundreds of rows where there are ten variables.
 LONGEST = 200
@@ -161,7 +162,7 @@ def _refresh(states: dict[str, MatrixState]) -> dict[str, MatrixState]:
             if not basis.size:
                 continue
             image = _matmul(average, basis) + _shift(average) * basis
-            order = jnp.argsort(-jnp.sum(basis * image, -2), -1)
+            order = _largest_first(jnp.sum(basis * image, -2))
             orders[shape, side] = order
             images[shape, side] = jnp.take_along_axis(image, order[..., None, :], -1)
     bases = _orthonormalise(images)
@@ -176,6 +177,15 @@ def _refresh(states: dict[str, MatrixState]) -> dict[str, MatrixState]:
         return state._replace(second_moment=moment, **changed)
 
     return {shape: refreshed(shape, state) for shape, state in states.items()}
+
+
+def _largest_first(eigenvalues):
+    """The order of eigenvalues, of which nearly equal ones stay as they are.
+
+    Both entries of a pair in `W - W^T` have the same eigenvalue, up to rounding. Which of them
+    comes first decides how the two directions are told apart, and must not be left to rounding.
+    """
+    return jnp.argsort(-jnp.round(jnp.log(eigenvalues) / SAME), -1)
 
 
 def _shift(average):
