@@ -99,7 +99,8 @@ def _lock(path: Path) -> IO[str]:
 def together(out: Path) -> Iterator[Path]:
     """A folder to write into; what is in it moves to `out` at the end, or nothing if that fails.
 
-    `figures` are replaced as a whole. The results go last: where they are, the rest is too.
+    `figures` are replaced as a whole. The results go last: where they are, the rest is too. Those
+    of before stay where no others come.
     """
     for left in out.glob(f"{PARTIAL}*"):  # by a process that was killed
         shutil.rmtree(left, ignore_errors=True)
@@ -109,7 +110,8 @@ def together(out: Path) -> Iterator[Path]:
         yield made
         for path in made.rglob("*"):
             _to_disk(path)
-        (out / LAST).unlink(missing_ok=True)
+        if (made / LAST).exists():
+            (out / LAST).unlink(missing_ok=True)
         shutil.rmtree(out / "figures", ignore_errors=True)
         for path in sorted(made.iterdir(), key=lambda path: path.name == LAST):
             path.replace(out / path.name)

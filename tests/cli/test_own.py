@@ -1,12 +1,15 @@
 """Data of one's own, from a file to a trusted forecast, as a user types it."""
 
 import csv
+import errno
 import io
 import json
+import os
 import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,6 +132,21 @@ def test_the_report_is_made_again_from_its_numbers(evaluated):
     _type("report", evaluated)
     assert (evaluated / "report.html").read_bytes() == before[evaluated / "report.html"]
     assert {p for p in evaluated.rglob("*") if p.is_file()} == set(before)
+
+
+def test_a_report_that_is_cut_short_leaves_the_results(evaluated, monkeypatch):
+    before = (evaluated / "results.json").read_bytes()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(SystemExit):
+        _type("report", evaluated)
+    assert (evaluated / "results.json").read_bytes() == before
+    monkeypatch.undo()
+    _type("report", evaluated)
+    assert (evaluated / "report.html").exists()
 
 
 def test_forecast_as_a_table(folder, calibrated, capsys):

@@ -230,7 +230,7 @@ def report(
     from ..devices import on_first
     from ..experiment._write import rewrite_report
 
-    with Session() as session:
+    with working_in(folder), Session() as session:
         on_first(lambda: rewrite_report(folder))
     session.say(f"Open {folder / 'report.html'}.")
 

@@ -38,9 +38,10 @@ def write_evaluation(outcome: Outcome, out: Path) -> None:
 
 
 def rewrite_report(folder: Path) -> None:
-    """Make page and figures of a folder anew."""
+    """Make page and figures of a folder anew; its results are left alone."""
     results, scene, parts = read_archive(folder)
-    write_evaluation(Outcome(results, {}, scene, parts), folder)
+    with together(folder) as made:
+        _show(Outcome(results, {}, scene, parts), made)
 
 
 def _show(outcome: Outcome, made: Path) -> None:
