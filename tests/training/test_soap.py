@@ -7,7 +7,7 @@ import optax
 import pytest
 
 from spenn.training import _soap, scale_by_soap, soap
-from spenn.training._soap import householder
+from spenn.training._soap import _largest_first, householder
 
 B1, B2, EPS, REFRESH = 0.9, 0.8, 1e-8, 5
 STEPS = 25
@@ -130,6 +130,20 @@ def test_rounding_does_not_choose_between_equal_eigenvalues(x64):
         rounded = gradient * [[1], [1 + 1e-15], [1]]
         other, states[1] = update(jnp.asarray(rounded), states[1])
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+
+
+def test_equal_eigenvalues_keep_their_order_whatever_they_are():
+    """In single precision: a pair at any size, each larger in turn by its last digits."""
+    sizes = np.exp(np.random.default_rng(0).uniform(-20, 20, (20_000, 1))).astype(np.float32)
+    for first, second in ((1, 1 + 2e-6), (1 + 2e-6, 1)):
+        pairs = jnp.asarray(sizes * np.array([first, 7.0, second, 1e-3], np.float32))
+        np.testing.assert_array_equal(_largest_first(pairs), [[1, 0, 2, 3]] * len(sizes))
+
+
+def test_eigenvalues_are_put_in_order():
+    values = jnp.array([[0.5, 3.0, 0.0, 2.0, -1e-9], [1.0, 1.00005, 1.0001, 5.0, 0.9]])
+    np.testing.assert_array_equal(_largest_first(values)[0], [1, 3, 0, 2, 4])
+    np.testing.assert_array_equal(_largest_first(values)[1], [3, 0, 1, 2, 4])
 
 
 class ShortSides(PlainSoap):

@@ -24,7 +24,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 SHIFT = 1e-6
-SAME = 1e-3  # eigenvalues this close, as a share, keep their order
+SAME = 1e-4  # neighbours among eigenvalues this close, as a share, keep their order
 # A basis of a longer side costs more than it gains: its factorisation grows with the cube. The
 # readout of a Poisson operator's epinet has hundreds of rows where there are ten variables.
 LONGEST = 200
@@ -180,12 +180,16 @@ def _refresh(states: dict[str, MatrixState]) -> dict[str, MatrixState]:
 
 
 def _largest_first(eigenvalues):
-    """The order of eigenvalues, of which nearly equal ones stay as they are.
+    """The order of eigenvalues, of which those in a run of nearly equal ones stay as they are.
 
     Both entries of a pair in `W - W^T` have the same eigenvalue, up to rounding. Which of them
     comes first decides how the two directions are told apart, and must not be left to rounding.
     """
-    return jnp.argsort(-jnp.round(jnp.log(eigenvalues) / SAME), -1)
+    order = jnp.argsort(-eigenvalues, -1)
+    falling = jnp.take_along_axis(eigenvalues, order, -1)
+    gaps = falling[..., :-1] - falling[..., 1:] > SAME * jnp.abs(falling[..., 1:])
+    runs = jnp.cumsum(jnp.pad(gaps, [(0, 0)] * (gaps.ndim - 1) + [(1, 0)]), -1)
+    return jnp.argsort(jnp.take_along_axis(runs, jnp.argsort(order, -1), -1), -1)
 
 
 def _shift(average):
