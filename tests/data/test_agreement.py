@@ -37,13 +37,47 @@ def test_derivatives_of_exact_equations_give_way_to_those_of_an_integrators_stat
     np.testing.assert_array_equal(made.smoothed, data.states)
 
 
+def _short(records, noise):
+    """The first records alone, and of other turns too."""
+    data = _rotation(1.0002, noise)
+    rows = [data.states[:, i : i + records] for i in range(0, 180, 20)]
+    rates = [data.derivatives[:, i : i + records] for i in range(0, 180, 20)]
+    return Trajectories(data.times[:records], np.concatenate(rows), np.concatenate(rates))
+
+
+def _stiff(rate):
+    """What falls onto a slow curve, far faster than it is recorded."""
+    times, start = np.arange(0, 10, 0.1), np.array([[1.0], [2.0]])
+    fall = start * np.exp(-rate * times)
+    states, rates = np.cos(times) + fall, -np.sin(times) - rate * fall
+    return Trajectories(times, np.stack([states] * 2, -1), np.stack([rates] * 2, -1))
+
+
 @pytest.mark.parametrize(
     "data",
-    [_rotation(), _rotation(1.0002, noise=1e-2), _rotation(1.0002, step=1.0)],
-    ids=["right", "noisy", "coarse"],
+    [
+        _rotation(),
+        _rotation(1.0002, noise=1e-2),
+        _rotation(1.0002, step=1.0),
+        _rotation(step=6.4),
+        _rotation(1.07),
+        *(_short(records, noise) for records in (2, 3, 4, 5, 16) for noise in (0.0, 1e-2)),
+        _stiff(1e3),
+        _stiff(1e5),
+    ],
 )
 def test_derivatives_stay_where_the_states_do_not_know_better(data):
+    """Right, or records are noisy, coarse, hardly one a turn, far off, few, of a stiff system."""
     assert agreeing(data, EACH) is data
+
+
+def test_a_variable_that_never_changes_contradicts_nothing():
+    data = _midpoint()
+    states, rates = data.states.copy(), data.derivatives.copy()
+    states[..., 1], rates[..., 1] = 1.0, 1e-17
+    made = agreeing(replace(data, states=states, derivatives=rates), EACH)
+    assert np.any(made.derivatives[..., 0] != rates[..., 0])
+    np.testing.assert_array_equal(made.derivatives[..., 1], rates[..., 1])
 
 
 def test_only_what_is_contradicted_changes_and_a_field_changes_whole():

@@ -107,7 +107,7 @@ def test_given_derivatives_are_compared_with_the_states(tmp_path):
     wrong = _report(tmp_path, TIMES, states, 60 * rates)
     assert "given derivatives are not those of the states: x1" in wrong
     slightly = _report(tmp_path, TIMES, states, 1.001 * rates)
-    assert "given; for x1 the states tell others, which are learned" in slightly
+    assert "given; for x1 the states tell others, which a fit learns" in slightly
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 Simulated data often come with the rates of the exact equations, along states that a coarse
 integrator made. A model of those rates forecasts what the equations say, not what the data do next.
 The rates of the data are those of a smooth curve through the states, and clean records on a fine
-grid tell them well.
+grid tell them well. Such an integrator is off by little: what is far apart has another cause, and
+given derivatives stay.
 """
 
 from math import ceil
@@ -14,6 +15,8 @@ from jaxtyping import Bool, Int
 from ._trajectories import Trajectories, with_smoothed
 
 CERTAIN = 20.0  # times the error of splines, by which given derivatives are off
+RESOLVED = 0.01  # the largest error of splines that follow the motion, as a share of it
+FAR = 0.05  # share of the given derivatives by which no integrator in use is off
 MOST_COMPARED = 20  # trajectories
 
 
@@ -26,10 +29,12 @@ def contradicted(
     """
     few = data[:: ceil(len(data) / MOST_COMPARED)]
     _, own, error = _splines(few)
-    apart, unsure = (
-        np.bincount(variables, np.nansum(a**2, (0, 1))) for a in (own - few.derivatives, error)
+    apart, unsure, motion, given = (
+        np.bincount(variables, np.nansum(a**2, (0, 1)))
+        for a in (own - few.derivatives, error, own, few.derivatives)
     )
-    return (apart > CERTAIN**2 * unsure)[variables]
+    resolved, near = unsure < RESOLVED**2 * motion, apart < FAR**2 * given
+    return (resolved & near & (apart > CERTAIN**2 * unsure))[variables]
 
 
 def agreeing(data: Trajectories, variables: Int[np.ndarray, " entry"]) -> Trajectories:
@@ -46,12 +51,18 @@ def agreeing(data: Trajectories, variables: Int[np.ndarray, " entry"]) -> Trajec
 
 
 def _splines(data: Trajectories) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """States and derivatives of splines, and the error of these, the same at all times."""
-    from ._derivatives import estimate_derivatives  # on use: it loads much of SciPy
+    """States and derivatives of splines, and the error of these, the same at all times.
+
+    Trajectories too short to tell noise from signal keep what they have.
+    """
+    # On use: it loads much of SciPy.
+    from ._derivatives import FEWEST_TO_SMOOTH, estimate_derivatives
 
     smoothed, own, error = data.smoothed.copy(), data.derivatives.copy(), np.zeros_like(data.states)
     times = np.broadcast_to(data.times, data.states.shape[:2])
     for i, n in enumerate(data.lengths):
+        if n < FEWEST_TO_SMOOTH:
+            continue
         try:
             estimate = estimate_derivatives(times[i, :n], data.states[i, :n])
         except ValueError:  # no spline can be put through these numbers: they contradict nothing

@@ -128,10 +128,12 @@ def _resolution_error(clock: np.ndarray, values: np.ndarray, slopes: np.ndarray)
     """Error of the derivatives by what leaving out records changes, (variable,).
 
     Of every second and every fourth record: the ratio of the two changes is the rate of
-    convergence, and the change to come by Richardson's argument is the error.
+    convergence, and the change to come by Richardson's argument is the error. Of few records, what
+    a lower degree changes; two tell nothing of it.
     """
     if len(clock) < 4 * (DEGREE + 1):
-        return _rms(slopes - _slopes(clock, values, DEGREE - 2))
+        lower = 2 * (min(DEGREE, len(clock) - 1) // 2) - 1  # the next odd degree, or none
+        return _rms(slopes - (_slopes(clock, values, lower) if lower > 0 else 0))
     half, quarter = (_slopes(clock[::n], values[::n]) for n in (2, 4))
     last, before = _rms(slopes[::2] - half), _rms(half[::2] - quarter)
     ratio = np.divide(before, last, out=np.full_like(last, 2.0), where=last > 0)

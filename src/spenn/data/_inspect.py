@@ -120,7 +120,7 @@ def _derivatives(contents: Contents, data: Trajectories, estimates: list[Estimat
         other = contradicted(data, np.arange(len(data.names)))
         names = [name for name, differs in zip(data.names, other, strict=True) if differs]
         few = ", ".join(names[:MOST_NAMED])
-        return f"given; for {few} the states tell others, which are learned" if names else "given"
+        return f"given; for {few} the states tell others, which a fit learns" if names else "given"
     order = min(e.order for e in estimates)
     worst = np.median([e.error for e in estimates], axis=0).max()
     return f"estimated from the states by splines of degree {order}, to about {_percent(worst)}"
