@@ -20,6 +20,7 @@ from spenn.generic import Coordinates, Deterministic
 from spenn.model import Model
 from spenn.systems import OSCILLATOR, simulate
 from spenn.training import RANGE
+from spenn.verdict import judge
 
 SMALL = FitConfig(
     width=8, depth=1, steps=20, batch=64, races=2, race_steps=20,
@@ -56,8 +57,10 @@ def test_bad_requests():
         fit(data, config=replace(SMALL, index="normal"))
     with pytest.raises(ValueError, match="seed must not be negative"):
         fit(data, seed=-1)
-    with pytest.raises(ValueError, match="the bootstrap must not be negative"):
+    with pytest.raises(ValueError, match="the bootstrap must be a number from 0 on"):
         fit(data, config=replace(SMALL, bootstrap=np.nan))
+    with pytest.raises(ValueError, match="the bootstrap must be a number from 0 on"):
+        fit(data, config=replace(SMALL, bootstrap=np.inf))
     with pytest.raises(ValueError, match="must hold at least 4"):
         fit(data, config=replace(SMALL, epinet_batch=3))
     with pytest.raises(ValueError, match="1 training trajectories are too few"):
@@ -94,6 +97,7 @@ def test_steps_are_as_short_as_the_model_is_good(x64, every, worth, steps):
         ([np.inf, np.inf, np.inf, np.inf], 1),  # steps are not to blame
         ([99.0, 30.0, 9.0, 1.0], 8),
         ([0.0, 0.0, 0.0, 0.0], 1),
+        ([2.0, np.inf, 2.0, 2.0], 1),  # one that diverges is no reason for shorter ones
     ],
 )
 def test_how_short_a_step_pays(errors, parts):
@@ -101,9 +105,37 @@ def test_how_short_a_step_pays(errors, parts):
     assert shortened(1.0, lambda step: np.array([4.0, of_steps[step]])) == 1 / parts
 
 
-def test_a_gap_in_the_data_is_not_their_step():
-    times = np.append(np.arange(10.0), 60.0)
-    assert Trajectories(times, np.zeros((2, 11, 1))).typical_step == 1
+@pytest.mark.parametrize(
+    "times, step",
+    [
+        (np.append(np.arange(20.0), 90.0), 1.0),  # a gap
+        (np.arange(20.0) + 0.2 * (np.arange(20) % 2), 1.2),  # jitter
+        (np.append(np.arange(20) / 1e6, 1.0), 1 / 20 / 20),  # a burst, and one record at the end
+    ],
+)
+def test_the_typical_step_of_uneven_times(times, step):
+    data = Trajectories(times, np.zeros((2, len(times), 1)), np.zeros((2, len(times), 1)))
+    np.testing.assert_allclose(data.typical_step, step, rtol=1e-9)
+
+
+@pytest.mark.parametrize("times", [np.geomspace(1e-8, 1e4, 200), np.append(np.arange(49.0), 1e8)])
+def test_no_times_of_data_ask_for_endless_forecasts(times):
+    data = Trajectories(times, np.zeros((2, len(times), 1)), np.zeros((2, len(times), 1)))
+    steps = np.ceil(np.diff(times) / data.typical_step)
+    assert steps.sum() <= 21 * len(steps)
+
+
+def test_coordinates_are_those_of_the_derivatives_that_are_learned():
+    """Of a coarse integrator's states, when the given ones are those of other equations."""
+    data = _data(6)
+    wrong = replace(data, derivatives=1.04 * data.derivatives)
+    as_given = replace(SMALL, agreeing=False)
+    cases = ((data, SMALL), (wrong, SMALL), (wrong, as_given))
+    right, mended, kept = (fit_deterministic(some, 0, config) for some, config in cases)
+    units = [model.coordinates.time_unit for model in (right, mended, kept)]
+    np.testing.assert_allclose(units, units[0] / np.array([1, 1, 1.04]), rtol=1e-4)
+    assert "of q, p, eps are learned from the states" in judge(mended, wrong).sentences[-1]
+    assert judge(kept, wrong).contradicted == ()
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .config import FitConfig
-from .data import Trajectories, concatenate
-from .devices import from_process
+from .data import Trajectories, agreeing, concatenate
 from .epinet import INDICES
 from .forecast import evaluate
-from .generic import Blocks, Coordinates, Deterministic, Generic
+from .generic import AbstractDomain, Blocks, Coordinates, Deterministic, Generic
 from .integrate import RK4, Divided
 from .model import Model
 from .physics import Physics
@@ -40,6 +39,7 @@ JUDGES, FEWEST_JUDGES = 27, 8
 MANY_VARIABLES = 6
 MOST_STEPS = 8  # of a forecast, from one record to the next
 WORTH_IT = 3.0  # what half the step must divide an error by
+ROUNDING = 10  # errors of so many units of rounding of the largest value are none
 DEFAULT = FitConfig()
 ALL_LEARNED = Physics()
 
@@ -96,13 +96,14 @@ def fit_deterministic(
     """Stage one alone: the deterministic model (N-GENN)."""
     check(config, seed)
     physics = physics.named(train.names)
-    learning, _ = hold_out(train, config, seed)
+    learning = learnable(hold_out(train, config, seed)[0], config, physics.domain)
     coordinates, samples = prepare(learning, config, physics)
     key = jax.random.key(seed)
 
     def start():
         return physics.blocks(coordinates, len(train.names), config.width, config.depth, key=key)
 
+    kept = open_checkpoint(checkpoint, "base", start, train, seed, config)
     blocks = fit_base(
         samples,
         coordinates,
@@ -110,10 +111,11 @@ def fit_deterministic(
         config,
         key=key,
         report=lambda steps, loss: report("base", steps, loss),
-        checkpoint=open_checkpoint(checkpoint, "base", start, train, seed, config),
+        checkpoint=kept,
     )
     base = Model.of(train, seed, coordinates, Deterministic(blocks), config)
-    return replace(base, longest_step=find_step(base, learning))
+    step = kept.number("longest-step", lambda: find_step(base, learning))
+    return replace(base, longest_step=step)
 
 
 def add_uncertainty(
@@ -127,6 +129,7 @@ def add_uncertainty(
     """Stage two alone: epinets on a deterministic model, which stays as it is."""
     check(config, seed)
     learning, validation = hold_out(train, config, seed)
+    learning = learnable(learning, config, base.blocks.domain)
     samples = make_samples(learning, base.coordinates, config, base.blocks.domain)
     # Found amplitudes depend on the steps of forecasts.
     kept = open_checkpoint(
@@ -152,14 +155,7 @@ def add_uncertainty(
     judge = cache(lambda: _judge(base, judged, seed))
 
     def factor(model):
-        name = f"factor-{model.prior_scale!r}"
-        found = kept.get(name, np.zeros(()))
-        # All processes judge, or none: they share the work.
-        found = from_process(np.nan if found is None else found)
-        if np.isnan(found):
-            found = from_process(judge()(model))
-            kept.put(name, found)
-        return float(found)
+        return kept.number(f"factor-{model.prior_scale!r}", lambda: judge()(model))
 
     def limited(amplitude):
         return float(np.clip(amplitude, *RANGE))
@@ -177,19 +173,21 @@ def find_step(base: Model, learning: Trajectories) -> float:
     """The longest step of RK4, of one record or less, that half of it would not improve on by much.
 
     A model may be better than its integrator at the step of the data. By how much is seen on the
-    forecasts of a few trajectories, per variable and on the typical one of them. Where that one
-    diverges at any step tried, steps are not to blame.
+    forecasts of a few trajectories, per variable and on the typical one of them; errors that are
+    rounding are all alike. Where that one diverges at every step tried, steps are not to blame.
     """
     data, record = learning[:FEWEST_JUDGES].on_one_grid(), learning.typical_step
     free, variables = _entries(base, data)
-    truth = data.states[:, 1:, free]
+    truth, unit = data.states[:, 1:, free], base.coordinates.time_unit
+    there, digit = np.isfinite(truth), jnp.finfo(jnp.result_type(float)).eps
+    rounding = ROUNDING * digit * np.nanmax(np.abs(truth), (0, 1))
 
     def errors(step):
-        chosen = Divided(RK4, jnp.asarray(step / base.coordinates.time_unit, float))
+        chosen = Divided(RK4, jnp.asarray(step / unit, float))  # one program for all steps
         made = evaluate(
             base.method, base.coordinates, data, base.draw(1), required=0, integrator=chosen
         )
-        squares = np.where(np.isnan(truth), 0, (made.summary.mean - truth) ** 2)
+        squares = np.where(there, (made.summary.mean - truth) ** 2 + rounding**2, 0)
         each = [squares[..., variables == i].sum((1, 2)) for i in np.unique(variables)]
         return np.sqrt(np.median(np.nan_to_num(each, nan=np.inf), 1))
 
@@ -198,13 +196,16 @@ def find_step(base: Model, learning: Trajectories) -> float:
 
 def shortened(record: float, errors: Callable[[float], np.ndarray]) -> float:
     """A step of one record, or a part of it, by the errors per variable that steps have."""
-    step, now = record, errors(record)
-    while step > record / MOST_STEPS:
-        finer = errors(step / 2)
-        if not np.any((now > WORTH_IT * finer) | np.isinf(finer)):
+    best, now, tried = record, errors(record), record
+    while tried > record / MOST_STEPS:
+        tried = tried / 2
+        finer = errors(tried)
+        if np.any(np.isinf(finer)):
+            continue
+        if not np.any(now > WORTH_IT * finer):
             break
-        step, now = step / 2, finer
-    return step if np.all(np.isfinite(now)) else record
+        best, now = tried, finer
+    return best
 
 
 def _entries(base: Model, data: Trajectories):
@@ -297,6 +298,11 @@ def hold_out(
     return learning, validation
 
 
+def learnable(train: Trajectories, config: FitConfig, domain: AbstractDomain) -> Trajectories:
+    """Trajectories with the derivatives that are learned: `config.agreeing` says whose."""
+    return agreeing(train, domain.variables(train.states.shape[-1])) if config.agreeing else train
+
+
 def check(config: FitConfig, seed: int) -> None:
     """Refuse what cannot be fitted, with a sentence."""
     if seed < 0:
@@ -307,8 +313,8 @@ def check(config: FitConfig, seed: int) -> None:
         )
     if config.prior_scale is not None and not config.prior_scale > 0:
         raise ValueError(f"the prior scale must be positive; it is {config.prior_scale}.")
-    if not config.bootstrap >= 0:
-        raise ValueError(f"the bootstrap must not be negative; it is {config.bootstrap}.")
+    if not 0 <= config.bootstrap < np.inf:
+        raise ValueError(f"the bootstrap must be a number from 0 on; it is {config.bootstrap}.")
     if config.members < 1 or not config.member_widths:
         raise ValueError("an ensemble needs at least one member, and a width for it.")
     if not 0 <= config.dropout < 1:

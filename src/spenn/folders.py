@@ -99,8 +99,8 @@ def _lock(path: Path) -> IO[str]:
 def together(out: Path) -> Iterator[Path]:
     """A folder to write into; what is in it moves to `out` at the end, or nothing if that fails.
 
-    `figures` are replaced as a whole. The results go last: where they are, the rest is too. Those
-    of before stay where no others come.
+    `figures` are replaced as a whole. New results go last: where they are, the rest is too. Where
+    none come, those of before stay, and what is cut short is made again from them.
     """
     for left in out.glob(f"{PARTIAL}*"):  # by a process that was killed
         shutil.rmtree(left, ignore_errors=True)

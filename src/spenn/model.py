@@ -26,7 +26,7 @@ from .forecast import (
     spread,
 )
 from .generic import AbstractMethod, Blocks, Coordinates, Deterministic
-from .integrate import AbstractIntegrator, Adaptive, Divided, needs_division
+from .integrate import AbstractIntegrator, divided
 from .integrate import integrator as by_name
 from .laws import LawCheck, check_laws
 
@@ -253,11 +253,12 @@ class Model:
             raise ValueError(
                 f"all samples diverged, the first at record {min(d.step for d in diverged)}."
             )
-        free = self.method.domain.free(x0.size)
+        free, kept = self.method.domain.free(x0.size), np.asarray(states)[keep]
+        kept[:, 0] = x0  # as given, without the rounding of scaled coordinates
         return Forecast(
             times,
             self.names,
-            states[keep],
+            kept,
             np.asarray(indices)[keep],
             diverged,
             self.calibration,
@@ -271,10 +272,9 @@ class Model:
 
         Those that find their steps themselves stay as they are.
         """
-        chosen, longest = by_name(integrator), self.longest_step
-        if longest is None or isinstance(chosen, Adaptive) or not needs_division(times, longest):
-            return chosen
-        return Divided(chosen, jnp.asarray(longest / self.coordinates.time_unit, float))
+        unit = float(self.coordinates.on_host().time_unit)
+        longest = None if self.longest_step is None else self.longest_step / unit
+        return divided(by_name(integrator), times / unit, longest)
 
     def check(
         self,

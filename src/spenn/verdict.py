@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .calibrate import relative_l2_error
-from .data import Trajectories
+from .data import Trajectories, contradicted
 from .fitting import hold_out
 from .forecast import evaluate
 from .model import Model
@@ -24,6 +24,8 @@ class Verdict:
     """How much the learned energy changes along recorded trajectories, over its range in them."""
     entropy: float
     """The largest fall of the learned entropy between records, over its range in them."""
+    contradicted: tuple[str, ...] = ()
+    """Variables whose given derivatives are not those of their states."""
 
     @property
     def worst(self) -> str:
@@ -45,10 +47,17 @@ class Verdict:
                 f"{held}, a typical forecast is off by {smallest:.2%} to {largest:.2%}; "
                 f"the worst variable is {self.worst}."
             )
-        return (
+        found = (
             accuracy,
             f"Energy is learned to {self.energy:.2%} of its range, along the records; the learned "
             f"entropy falls by {self.entropy:.2%} of its range at most.",
+        )
+        if not self.contradicted:
+            return found
+        names = ", ".join(self.contradicted)
+        return (
+            *found,
+            f"The derivatives of {names} are learned from the states: others are given.",
         )
 
 
@@ -65,7 +74,16 @@ def judge(model: Model, train: Trajectories) -> Verdict:
         dict(zip(model.names, _errors(summary.mean, held.states[:, 1:]), strict=True)),
         _change(energies),
         _fall(entropies),
+        _contradicted(model, train),
     )
+
+
+def _contradicted(model: Model, train: Trajectories) -> tuple[str, ...]:
+    """Names of the variables that learn the derivatives of their states in place of given ones."""
+    if not model.config.agreeing:
+        return ()
+    which = contradicted(train, model.method.domain.variables(len(train.names)))
+    return tuple(name for name, other in zip(train.names, which, strict=True) if other)
 
 
 def _errors(mean: np.ndarray, truth: np.ndarray) -> np.ndarray:

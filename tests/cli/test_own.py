@@ -20,11 +20,11 @@ from spenn.experiment import _evaluate
 
 CONFIG = """
 [fit]
-width = 8
-steps = 200
-race_steps = 100
+width = 15
+steps = 2000
+race_steps = 200
 races = 2
-batch = 256
+batch = 128
 epinet_steps = 100
 epinet_batch = 256
 epinet_width = 5
@@ -100,7 +100,7 @@ def test_fit_writes_one_file_and_a_verdict(folder, capsys):
 def test_the_model_remembers(folder):
     model, train = spenn.load(folder / "model.spenn"), spenn.read(folder / "train.nc")
     assert model.names == ("q", "p", "eps") and model.units == ("m", "kg m/s", "J")
-    assert model.time_unit == "s" and model.config.width == 8 and model.calibration is None
+    assert model.time_unit == "s" and model.config.width == 15 and model.calibration is None
     assert model.provenance.trajectories == train.digests
 
 
@@ -265,6 +265,7 @@ def test_a_violation_ends_with_exit_code_one(folder, monkeypatch, capsys):
         ("check {model} --data {other}", "has the variables a, b, c"),
         ("report {folder}", "holds no results.json"),
         ("report {missing}", "holds no results.json"),
+        ("report {new}/deep", "holds no results.json"),
         ("fit {train} --out {new}/model.spenn", "there is no folder"),
         ("fit {train} --out {folder}", "is a folder: name a file"),
         ("fit {missing} --out {new}", "missing.nc"),

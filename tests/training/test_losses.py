@@ -1,6 +1,5 @@
 """Loss weights and losses."""
 
-from dataclasses import replace
 from itertools import permutations
 
 import equinox as eqx
@@ -97,16 +96,6 @@ def test_samples_are_scaled():
     np.testing.assert_array_equal(samples.trajectories, np.repeat([0, 1, 2], 5))
 
 
-def test_derivatives_that_contradict_the_states_are_learned_only_on_request():
-    times = np.linspace(0, 10, 300)
-    states = np.stack([np.sin(times + i) for i in range(3)])[..., None]
-    rates = np.stack([np.cos(times + i) for i in range(3)])[..., None]
-    data, units = Trajectories(times, states, 1.01 * rates), Coordinates.identity(1)
-    for config, learned in ((CONFIG, 1.0), (replace(CONFIG, agreeing=False), 1.01)):
-        velocities = make_samples(data, units, config).velocities
-        np.testing.assert_allclose(velocities, learned * rates.reshape(-1, 1), atol=1e-5)
-
-
 def test_nothing_is_rounded_before_scaling():
     """A variable that varies by a millionth of its value, as a temperature may."""
     states = 1e6 + np.random.default_rng(0).normal(size=(2, 5, 1))
@@ -145,7 +134,19 @@ def test_a_base_without_residuals_leaves_the_velocities_as_they_are():
     states = jnp.asarray(few.states, jnp.float32)
     exact = few._replace(states=states, velocities=jax.vmap(Generic(blocks).velocity)(states))
     made = resample(blocks, exact, jnp.ones((2, 2)))
-    assert np.all(np.abs(made.residuals) < np.inf)
+    assert np.max(np.abs(made.residuals)) < 0.02 * np.max(np.abs(exact.velocities))
+
+
+def test_large_weights_make_no_residuals_of_none():
+    """Ten entries or more, and a base that is right to the last bit."""
+    blocks = random_blocks(3, gain=(1.0, 1.0))
+    still = Samples(
+        *(jnp.zeros((4, 3)), jnp.zeros((4, 3)), jnp.full((4, 3), 1e6)), jnp.zeros(4, int)
+    )
+    left = resample(blocks, still, jnp.ones((1, 2))).samples.states
+    velocities = jax.jit(jax.vmap(Generic(blocks).velocity))(left)
+    made = resample(blocks, still._replace(velocities=velocities), jnp.ones((1, 2)))
+    assert np.all(np.abs(made.residuals) <= 0.02 * np.max(np.abs(velocities)))
 
 
 def test_samples_know_their_trajectories_of_any_length():

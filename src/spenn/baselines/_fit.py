@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..config import FitConfig
 from ..data import Trajectories
-from ..fitting import ALL_LEARNED, DEFAULT, Report, check, open_checkpoint, prepare
+from ..fitting import ALL_LEARNED, DEFAULT, Report, check, learnable, open_checkpoint, prepare
 from ..generic import is_learned
 from ..model import Model
 from ..physics import Physics
@@ -44,7 +44,8 @@ def fit_ensemble(
     check(config, seed)
     physics = physics.named(train.names)
     members = config.members
-    coordinates, samples = prepare(train, config, physics)
+    learning = learnable(train, config, physics.domain)
+    coordinates, samples = prepare(learning, config, physics)
     start_key, data_key = jax.random.split(jax.random.fold_in(jax.random.key(seed), 2))
 
     def start(number):
@@ -86,7 +87,8 @@ def fit_dropout(
     """Monte Carlo dropout at the rate `config.dropout`: every state meets a mask of its own."""
     check(config, seed)
     physics = physics.named(train.names)
-    coordinates, samples = prepare(train, config, physics)
+    learning = learnable(train, config, physics.domain)
+    coordinates, samples = prepare(learning, config, physics)
     start_key, data_key = jax.random.split(jax.random.fold_in(jax.random.key(seed), 3))
 
     def start(number):

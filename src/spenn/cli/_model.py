@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..folders import LAST
 from ._session import Session, check_file, use_cores, working_in
 
 MODEL = typer.Argument(help="Model file that spenn fit wrote.")
@@ -230,6 +231,10 @@ def report(
     from ..devices import on_first
     from ..experiment._write import rewrite_report
 
+    if not (folder / LAST).exists():
+        raise ValueError(
+            f"{folder} holds no {LAST}: name a folder that spenn run or spenn evaluate wrote."
+        )
     with working_in(folder), Session() as session:
         on_first(lambda: rewrite_report(folder))
     session.say(f"Open {folder / 'report.html'}.")

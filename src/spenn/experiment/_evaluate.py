@@ -10,7 +10,6 @@ from ..data import Trajectories
 from ..epinet import SPENN
 from ..forecast import evaluate
 from ..generic import Coordinates
-from ..integrate import integrator as by_name
 from ..laws import in_double
 from ..machine import environment
 from ..model import Model
@@ -55,16 +54,16 @@ def evaluate_model(
 def audit_rollouts(
     model: Model, integrator: str, data: Trajectories | None, samples: int, seed: int
 ) -> dict:
-    """Both laws over every step of every sample, in double precision, one step from time to time.
+    """Both laws over every step of every sample, in double precision, in the steps of forecasts.
 
     Rollouts start from the trajectories given, at their times, or from random states that spread as
-    far as the data do, in steps of a twentieth of the time in which those change by their size.
+    far as the data do, at times a twentieth of that apart in which those change by their size.
     """
     with jax.enable_x64(True):
         method, coordinates = in_double((model.method, model.coordinates))
         data = _random_starts(model, coordinates, seed) if data is None else data.on_one_grid()
         indices = method.draw(samples, key=jax.random.key(seed))
-        chosen = by_name(integrator)
+        chosen = model.integrator_for(data.times, integrator)
         found = evaluate(method, coordinates, data, indices, required=0, integrator=chosen)
     steps = samples * int(np.sum(data.lengths - 1))
     return {"steps": steps, **results.laws(found.summary, found.diverged)}

@@ -13,7 +13,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 
-from ..fitting import FEWEST_JUDGES, VALIDATION_SAMPLES, hold_out, judges
+from ..fitting import FEWEST_JUDGES, VALIDATION_SAMPLES, hold_out, judges, learnable
 from ..forecast import rehearse
 from ..generic import Coordinates, Deterministic
 from ..integrate import RK4, Divided
@@ -54,11 +54,12 @@ class Rehearsal:
     def _start(self, config: RunConfig, data: RunData) -> None:
         index = self.methods[0].removeprefix("spenn-")
         fit = replace(config.fit, index=index, epinet_steps=CHUNK)
+        domain = SYSTEMS[config.system].domain()
         learning, validation = hold_out(data.train, fit, config.seed)
+        learning = learnable(learning, fit, domain)
         size = len(data.train.names)
         coordinates = Coordinates.identity(size)
         key = jax.random.key(0)
-        domain = SYSTEMS[config.system].domain()
         base = Physics(domain=domain).blocks(coordinates, size, fit.width, fit.depth, key=key)
         samples = make_samples(learning, coordinates, fit, domain)
         untrained = fit_epinet(base, samples, PILOT, replace(fit, epinet_steps=0), key=key)

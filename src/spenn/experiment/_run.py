@@ -13,6 +13,7 @@ from ..epinet import SPENN
 from ..fitting import add_uncertainty, fit_deterministic
 from ..forecast import evaluate
 from ..generic import Coordinates, Deterministic
+from ..integrate import divided
 from ..integrate import integrator as by_name
 from ..machine import Clock, environment
 from ..model import Calibration, Model
@@ -82,7 +83,7 @@ def _floor(system: System, layout: Layout, data: RunData, base: Model, integrato
     """Exact physics through the same protocol: in the model's steps, in the same precision."""
     exact = Deterministic(system.exact().blocks)
     units = Coordinates.identity(data.test.states.shape[-1])
-    chosen = replace(base, coordinates=units).integrator_for(data.test.times, integrator)
+    chosen = divided(by_name(integrator), data.test.times, base.longest_step)
     summary = evaluate(exact, units, data.test, jnp.zeros((1, 0)), integrator=chosen).summary
     scores = results.accuracy(layout, summary.mean, layout.forecast(data.test))
     scores["rl2e"] = {name: value["median"] for name, value in scores["rl2e"].items()}

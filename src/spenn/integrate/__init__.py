@@ -3,7 +3,7 @@
 from ._adaptive import Adaptive as Adaptive
 from ._collocation import Collocation as Collocation
 from ._divided import Divided as Divided
-from ._divided import needs_division as needs_division
+from ._divided import divided as divided
 from ._integrator import RK4 as RK4
 from ._integrator import AbstractIntegrator as AbstractIntegrator
 from ._integrator import RungeKutta as RungeKutta

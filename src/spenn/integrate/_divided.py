@@ -5,6 +5,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
+from ._adaptive import Adaptive
 from ._integrator import AbstractIntegrator, Step
 
 # Times that were divided and rounded do not ask for one step more.
@@ -12,15 +13,26 @@ SLACK = 1e-3
 MOST = 1_000_000
 
 
-def needs_division(times: Float[np.ndarray, " time"], longest: float) -> bool:
-    """Whether any step from one time to the next is longer than it may be."""
+def divided(
+    integrator: AbstractIntegrator, times: Float[np.ndarray, " time"], longest: float | None
+) -> AbstractIntegrator:
+    """An integrator that takes no step longer than `longest` from one time to the next.
+
+    Times in scaled units. Where no step is longer anyway, and where an integrator finds its steps
+    itself, it stays as it is.
+    """
+    if longest is None or isinstance(integrator, Adaptive):
+        return integrator
     most = float(np.max(np.diff(times))) / longest
     if most > MOST:
         raise ValueError(
-            f"from one time to the next there are {most:.3g} steps of the longest kind that the "
-            f"model takes, {longest:g}; {MOST} is most."
+            f"from one time to the next the model would take {most:.3g} steps, and {MOST} is most: "
+            "forecast at times that lie closer together, or with an integrator that finds its "
+            "steps itself, adaptive or stiff."
         )
-    return most > 1 + SLACK
+    if most <= 1 + SLACK:
+        return integrator
+    return Divided(integrator, jnp.asarray(longest, float))
 
 
 class Divided(AbstractIntegrator):
@@ -31,12 +43,12 @@ class Divided(AbstractIntegrator):
     when it is compiled.
     """
 
-    whole: AbstractIntegrator
+    integrator: AbstractIntegrator
     longest: Float[Array, ""]
 
     def begin(self, field, x):
         """What the other integrator keeps."""
-        return self.whole.begin(field, x)
+        return self.integrator.begin(field, x)
 
     def step(self, field, x, rates, dt, motion, memory):
         """The first step has its rates already."""
@@ -44,7 +56,7 @@ class Divided(AbstractIntegrator):
 
         def part(i, before, rates):
             told = None if motion is None else motion.during(i / number, (i + 1) / number)
-            made = self.whole.step(field, before.x, rates, dt / number, told, before.memory)
+            made = self.integrator.step(field, before.x, rates, dt / number, told, before.memory)
             sweeps = jnp.maximum(made.sweeps, before.sweeps)
             return Step(made.x, before.work + made.work, sweeps, made.memory)
 

@@ -6,6 +6,7 @@ not matter when, or how often, something is kept.
 
 import time
 import warnings
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from ..devices import from_process
 from ..folders import write_atomically
 from ..machine import environment
 from ..tensors import Tensors, digest, name_of, named, pack, unpack
@@ -82,6 +84,18 @@ class Checkpoint:
             self._complain(error)
         now = time.monotonic()
         self.next = now + min(max((now - start) / SHARE, SHORTEST), LONGEST)
+
+    def number(self, name: str, find: Callable[[], float]) -> float:
+        """The number that was kept under a name, or else the one that is found, and kept from now.
+
+        All processes find it, or none: they share the work.
+        """
+        kept = self.get(name, np.zeros(()))
+        number = from_process(np.nan if kept is None else kept)
+        if np.isnan(number):
+            number = from_process(np.asarray(find(), np.float64))
+            self.put(name, number)
+        return float(number)
 
     @property
     def due(self) -> bool:

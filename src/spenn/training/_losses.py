@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..config import FitConfig
-from ..data import Trajectories, agreeing
+from ..data import Trajectories
 from ..epinet import SPENN
 from ..generic import AbstractDomain, Blocks, Coordinates, Generic, Point
 from ._loop import Samples
@@ -18,6 +18,7 @@ from ._loop import Samples
 POINT = Point()
 PER_STATE = 4  # indices that meet one state in a step of stage two
 AT_ONCE = 4096  # states whose residuals are taken together
+ROUNDING = 100  # residuals of so many units of rounding, next to velocities, are none
 
 
 def make_samples(
@@ -29,7 +30,7 @@ def make_samples(
     """All records of all trajectories, scaled and weighted."""
     exact = coordinates.on_host()
     variables = domain.variables(data.states.shape[-1])
-    states, derivatives = (agreeing(data, variables) if config.agreeing else data).records()
+    states, derivatives = data.records()
     states, velocities = exact.scaled(states), exact.scaled_velocity(derivatives)
     weights = loss_weights(velocities, config.component_exponent, config.speed_floor, variables)
     weights[:, list(domain.prescribed)] = 0
@@ -70,8 +71,9 @@ class Resampled(NamedTuple):
     """Samples, and by how much the velocities that a realisation learns differ from theirs.
 
     By `w (draw . (z - E[z])) residual`, where `residual` is what the base leaves of a velocity, all
-    of them blown up to the size of velocities, and `draw` is the trajectory's own: a wild bootstrap
-    over trajectories. Realisations then differ more where the base is more often wrong.
+    of them blown up to the size of velocities unless they are rounding, and `draw` is the
+    trajectory's own: a wild bootstrap over trajectories. Realisations then differ more where the
+    base is more often wrong.
     """
 
     samples: Samples
@@ -84,11 +86,10 @@ def resample(base: Blocks, samples: Samples, draws: Float[Array, "trajectory k"]
     """Samples for stage two on a base, with one draw per trajectory."""
     velocities = lax.map(Generic(base).velocity, samples.states, batch_size=AT_ONCE)
     residuals = velocities - samples.velocities
-    sizes = [_mean(samples.weights * v**2) for v in (samples.velocities, residuals)]
-    enlarged = residuals * jnp.sqrt(
-        sizes[0] / jnp.maximum(sizes[1], jnp.finfo(residuals.dtype).tiny)
-    )
-    return Resampled(samples, enlarged, draws[samples.trajectories])
+    moved, left = (_mean(samples.weights * v**2) for v in (samples.velocities, residuals))
+    numbers = jnp.finfo(residuals.dtype)
+    left = jnp.maximum(left, (ROUNDING * numbers.eps) ** 2 * moved + numbers.tiny)
+    return Resampled(samples, residuals * jnp.sqrt(moved / left), draws[samples.trajectories])
 
 
 def epinet_loss(
