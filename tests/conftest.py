@@ -13,6 +13,9 @@ settings.register_profile("spenn", derandomize=True, deadline=None, max_examples
 settings.load_profile("spenn")
 
 CACHE = "JAX_COMPILATION_CACHE_DIR"
+# Programs are compiled as users have them where rounding is what a test is about. Elsewhere the
+# compiler takes less care and time.
+WITH_CARE = ("epinet", "generic", "integrate")
 
 
 def pytest_configure(config):
@@ -21,6 +24,7 @@ def pytest_configure(config):
         config.made_cache = os.environ[CACHE] = tempfile.mkdtemp(prefix="spenn-tests-")
     jax.config.update("jax_compilation_cache_dir", os.environ[CACHE])
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # for processes that tests start
 
 
 def pytest_unconfigure(config):
@@ -30,8 +34,10 @@ def pytest_unconfigure(config):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def forget_programs():
+def programs(request):
     """Compiled programs go with the module that used them: a process can map only so many."""
+    quickly = request.path.parent.name not in WITH_CARE
+    jax.config.update("jax_disable_most_optimizations", quickly)
     yield
     jax.clear_caches()
     gc.collect()
