@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("variants", nargs="*", metavar="name=value[,name=value...]")
     parser.add_argument("--reference", choices=REFERENCES, default="paper")
     parser.add_argument("--samples", type=int, default=200)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     system, model = SYSTEMS[options.system], spenn.load(options.model)
     seed = model.provenance.seed
     run = replace(preset("paper", options.system), reference=options.reference, seed=seed)
