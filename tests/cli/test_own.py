@@ -219,6 +219,14 @@ def test_check_finds_no_violation(folder, capsys):
     assert "no violation" in said and "rk4" not in said
 
 
+def test_rollouts_are_audited_in_the_steps_of_forecasts(folder):
+    model, data = spenn.load(folder / "model.spenn"), spenn.read(folder / "test.nc")[:1]
+    fine = replace(model, longest_step=model.longest_step / 4)
+    coarse, fine = (_evaluate.audit_rollouts(m, "rk4", data, 2, 0) for m in (model, fine))
+    assert fine["max_energy_drift"] < 0.1 * coarse["max_energy_drift"]
+    assert fine["steps"] == coarse["steps"]
+
+
 def test_a_violation_ends_with_exit_code_one(folder, monkeypatch, capsys):
     lost = {"max_energy_drift": None, "diverged": 2, "energy_violations": 0}
     monkeypatch.setattr(_evaluate, "audit_rollouts", lambda *_: lost | {"entropy_violations": 0})

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import spenn
-from spenn import folders
+from spenn import fitting, folders
 from spenn.baselines import fit_ensemble
 from spenn.config import FitConfig
 from spenn.data import Trajectories
@@ -145,6 +145,19 @@ def test_members_come_back_to_their_devices(tmp_path):
     environment = {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", TWO_DEVICES, str(tmp_path)]
     subprocess.run(command, env=environment, check=True)
+
+
+def test_numbers_are_found_once(tmp_path):
+    found = [Checkpoint(tmp_path).number("one", lambda value=value: value) for value in (1 / 3, 2)]
+    assert found == [1 / 3, 1 / 3]
+    assert [NOTHING.number("one", lambda value=value: value) for value in (1.0, 2.0)] == [1, 2]
+
+
+def test_the_longest_step_is_kept_with_the_training(tmp_path, monkeypatch):
+    base = fit_deterministic(data(), 0, CONFIG, checkpoint=tmp_path)
+    monkeypatch.setattr(fitting, "find_step", lambda *_: pytest.fail("found again"))
+    again = fit_deterministic(data(), 0, CONFIG, checkpoint=tmp_path)
+    assert again.longest_step == base.longest_step
 
 
 def test_losses_that_are_no_numbers_come_back(tmp_path):
