@@ -62,7 +62,7 @@ def test_chunk_sizes(monkeypatch):
     assert chunk_size(100, 4096, 10, 3) == 1
     assert chunk_size(100, 10**6, 10, 3) == 1
     assert chunk_size(10, 1, 10, 3) == 10
-    monkeypatch.setattr(_ensemble, "MEMORY", 2 * 5 * 10 * 9 * 4)
+    monkeypatch.setattr(_ensemble, "MEMORY", 2 * 5 * 10 * 13 * 4)
     assert chunk_size(10, 5, 10, 3) == 2
     assert chunk_size(3, 5, 10, 3) == 2
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from spenn.data import Trajectories
 from spenn.forecast import evaluate
 from spenn.generic import Coordinates, Deterministic, Generic
 from spenn.integrate import (
@@ -21,6 +22,7 @@ from spenn.integrate import (
     integrator,
 )
 from spenn.integrate._integrator import Motion
+from spenn.physics import Physics
 from spenn.systems import OSCILLATOR, SYSTEMS, simulate
 from support import known_blocks, random_blocks, random_spenn
 
@@ -159,6 +161,17 @@ def test_shorter_steps_of_a_driven_bar(halves, less):
     assert 20 / less < error < 100 / less
 
 
+def _scaled(system, data):
+    """Exact physics in coordinates of order one."""
+    physics = Physics(
+        system.energy, system.entropy, system.poisson, system.dissipation, (),
+        domain=system.domain(),
+    )  # fmt: skip
+    units = physics.domain.coordinates(*data.records())
+    size = data.states.shape[-1]
+    return physics.blocks(units, size, 1, 1, key=jax.random.key(0)), units
+
+
 def test_divided_steps_of_a_bar_count_the_work_of_all_of_them(x64):
     bar = SYSTEMS["viscoplastic"]
     data = simulate(bar, bar.draw(np.random.default_rng(0), 1), "converged")
@@ -168,11 +181,38 @@ def test_divided_steps_of_a_bar_count_the_work_of_all_of_them(x64):
         states=data.states[:, :8],
         derivatives=data.derivatives[:, :8],
     )
-    exact, units = Deterministic(bar.exact().blocks), Coordinates.identity(data.states.shape[-1])
-    chosen = Divided(Collocation(), jnp.asarray(bar.dt / 2))
-    audit = evaluate(exact, units, few, jnp.zeros((1, 0)), integrator=chosen).summary.audit
+    blocks, units = _scaled(bar, data)
+    chosen = Divided(Collocation(), jnp.asarray(bar.dt / 2 / units.time_unit))
+    exact, nothing = Deterministic(blocks), jnp.zeros((1, 0))
+    audit = evaluate(exact, units, few, nothing, integrator=chosen).summary.audit
     work = np.max(audit.energy_high) - np.min(audit.energy_low)
     assert work > 0 and np.max(audit.energy_drift) < 1e-12 * work
+
+
+def test_the_audit_sees_every_part_of_a_divided_step(x64):
+    """Energy drifts to and fro under RK4, and a part makes less entropy than all of them."""
+    field = Deterministic(OSCILLATOR.exact().blocks)
+    units, nothing = Coordinates.identity(3), jnp.zeros((1, 0))
+    fine = np.linspace(0, 12, 25)
+
+    def audit(times, chosen):
+        states = np.tile(START, (2, len(times), 1)) * np.array([1.0, -0.7])[:, None, None]
+        data = Trajectories(times, states, np.zeros_like(states))
+        made = evaluate(field, units, data, nothing, integrator=chosen)
+        return made.summary.audit
+
+    every = audit(fine, RungeKutta())
+    divided = audit(fine[::8], Divided(RungeKutta(), jnp.asarray(fine[1])))
+    np.testing.assert_allclose(
+        divided.energy_drift[:, :3],
+        [[d[8 * i : 8 * i + 8].max() for i in range(3)] for d in np.asarray(every.energy_drift)],
+    )
+    steps = np.asarray(every.entropy_step).reshape(2, 3, 8).min(-1)
+    np.testing.assert_allclose(divided.entropy_step, steps)
+    undivided = audit(fine, Divided(RungeKutta(), jnp.asarray(1.0)))
+    jax.tree.map(np.testing.assert_allclose, undivided, every)
+    at_records = np.asarray(every.energy_drift)[:, ::8]
+    assert np.all(at_records.max(1) < 0.9 * np.max(divided.energy_drift, 1))
 
 
 def test_divided_steps_of_trajectories_of_unequal_length(x64):

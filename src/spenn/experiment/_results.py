@@ -97,12 +97,12 @@ def error_spread_correlations(layout: Layout, error, spread):
 
 
 def laws(summary: Summary, diverged: Sequence[Diverged]) -> dict:
-    """The audit over every record of every sample, which is every step unless steps are divided.
+    """The audit over every step of every sample.
 
     Energy and entropy are in units of their range over the rollouts, as their scale and origin are
     not observable, and rates per unit of the model's time, in which motion is of order one. A
     violation is a record at which the energy of any sample has drifted, or its entropy falls, by
-    more than rounding.
+    more than rounding, there or on the way to the next one.
     """
     audit = summary.audit
     # Trajectories whose samples are all lost are counted among the diverged, and nowhere else.

@@ -153,7 +153,7 @@ def _steps_and_states(coordinates, initial, times, lengths=None):
 
 def chunk_size(trajectories: int, samples: int, records: int, entries: int, cells: int = 1) -> int:
     """Trajectories per chunk, on one device: all chunks equal, none over the memory limit."""
-    per_trajectory = samples * records * (entries + cells + 5) * jnp.zeros(()).itemsize
+    per_trajectory = samples * records * (entries + 2 * cells + 8) * jnp.zeros(()).itemsize
     batch = BATCH.get(jax.default_backend(), BATCH["gpu"])
     most = min(batch // (samples * cells), MEMORY // per_trajectory)
     chunks = -(-trajectories // max(1, most))

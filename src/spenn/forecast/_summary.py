@@ -24,8 +24,9 @@ NEVER = NOBODY = -1
 class Audit(NamedTuple):
     """Extremes over all samples of one trajectory, by time or over the rollout.
 
-    Drift is how far the energy is from that of the start and the work done since; the step of the
-    entropy, in whichever local state it is smallest, is that towards the next record.
+    Drift is how far the energy is from that of the start and the work done since, until the next
+    record; the step of the entropy, in whichever local state it is smallest, is that towards the
+    next record, or the smallest of its parts.
     """
 
     energy_rate: Float[Any, " time"]
@@ -175,7 +176,8 @@ def _check_sound(lost: Int[np.ndarray, "trajectory sample"]) -> None:
 @jax.jit
 def _near(states, laws, reach):
     """Whether a sample is finite and within reach, by trajectory, sample and time."""
-    finite = [jnp.isfinite(a.reshape(*a.shape[:3], -1)).all(-1) for a in laws]
+    at_records = jax.tree.leaves(laws._replace(between=None))
+    finite = [jnp.isfinite(a.reshape(*a.shape[:3], -1)).all(-1) for a in at_records]
     near = (jnp.abs(states) < reach).all(-1)
     return jnp.stack([near, *finite]).all(0)
 
@@ -258,13 +260,13 @@ def spread(samples: Float[Any, "sample time variable"]) -> Float[Array, "time va
 
 
 def _audit(laws: Laws) -> Audit:
-    kept = laws.energy - laws.work
     entropy = jnp.sum(laws.entropy, -1)
+    drift, step = _every_step(laws)
     return Audit(
         energy_rate=jnp.max(jnp.abs(laws.energy_rate), 0),
         entropy_rate=jnp.min(laws.entropy_rate, 0),
-        energy_drift=jnp.max(jnp.abs(kept - kept[:, :1]), 0),
-        entropy_step=jnp.min(jnp.diff(laws.entropy, axis=1), (0, 2)),
+        energy_drift=jnp.max(drift, 0),
+        entropy_step=jnp.min(step, 0),
         sweeps_mean=jnp.mean(laws.sweeps[:, :-1]),
         sweeps_max=jnp.max(laws.sweeps[:, :-1]),
         energy_low=jnp.min(laws.energy),
@@ -272,6 +274,18 @@ def _audit(laws: Laws) -> Audit:
         entropy_low=jnp.min(entropy),
         entropy_high=jnp.max(entropy),
     )
+
+
+def _every_step(laws: Laws) -> tuple[Float[Array, "sample time"], Float[Array, "sample time-1"]]:
+    """Drift of the energy and smallest step of the entropy, in all parts of all steps."""
+    start, between = (laws.energy - laws.work)[:, :1], laws.between
+    if between is None:
+        drift = jnp.abs(laws.energy - laws.work - start)
+        return drift, jnp.min(jnp.diff(laws.entropy, axis=1), -1)
+    ends = between.energy_low, between.energy_high
+    drift = jnp.maximum(*(jnp.abs(end - laws.work - start) for end in ends))
+    last = jnp.min(laws.entropy[:, 1:] - between.entropies[:, :-1], -1)
+    return drift, jnp.minimum(last, between.entropy_step[:, :-1])
 
 
 def _concatenate(chunks: list, count: int) -> Any:

@@ -5,8 +5,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
+from ..generic import Rates
 from ._adaptive import Adaptive
-from ._integrator import AbstractIntegrator, Step
+from ._integrator import AbstractIntegrator, Between, Step
 
 # Times that were divided and rounded do not ask for one step more.
 SLACK = 1e-3
@@ -38,9 +39,9 @@ def divided(
 class Divided(AbstractIntegrator):
     """Equal steps of another integrator, as many as it takes for none to be longer than `longest`.
 
-    In scaled time. The laws are looked at where the last of them ends; reported are the sweeps of
-    the one that took most. Gradients go through in forward mode only, as the number is not known
-    when it is compiled.
+    In scaled time. The laws are looked at where each of them begins; reported are the sweeps of the
+    one that took most. Gradients go through in forward mode only, as the number is not known when
+    it is compiled.
     """
 
     integrator: AbstractIntegrator
@@ -60,8 +61,25 @@ class Divided(AbstractIntegrator):
             sweeps = jnp.maximum(made.sweeps, before.sweeps)
             return Step(made.x, before.work + made.work, sweeps, made.memory)
 
+        def go_on(i, reached):
+            before, seen = reached
+            rates = field.rates(before.x)
+            return part(i, before, rates), _looked(seen, rates, before.work)
+
         nothing = Step(x, jnp.zeros((), x.dtype), jnp.zeros((), int), memory)
-        first = part(0, nothing, rates)
-        return lax.fori_loop(
-            1, number.astype(int), lambda i, before: part(i, before, field.rates(before.x)), first
-        )
+        endless = jnp.asarray(jnp.inf, x.dtype)
+        start = Between(rates.energy, rates.energy, endless, rates.entropies)
+        reached = part(0, nothing, rates), start
+        made, seen = lax.fori_loop(1, number.astype(int), go_on, reached)
+        return made._replace(between=seen)
+
+
+def _looked(seen: Between, rates: Rates, work: Float[Array, ""]) -> Between:
+    """What is seen so far, and at the beginning of one more part."""
+    kept = rates.energy - work
+    return Between(
+        jnp.minimum(seen.energy_low, kept),
+        jnp.maximum(seen.energy_high, kept),
+        jnp.minimum(seen.entropy_step, jnp.min(rates.entropies - seen.entropies)),
+        rates.entropies,
+    )

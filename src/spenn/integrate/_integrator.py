@@ -28,16 +28,31 @@ class Motion(NamedTuple):
         return Motion(self.at(start), self.at((start + end) / 2), self.at(end))
 
 
+class Between(NamedTuple):
+    """What the laws speak about where the parts of one step begin.
+
+    Energy less the work done since the step began, at most and at least; the smallest change of any
+    local entropy in a part; entropies at the beginning of the last one, whose change is still open.
+    """
+
+    energy_low: Float[Any, ""]
+    energy_high: Float[Any, ""]
+    entropy_step: Float[Any, ""]
+    entropies: Float[Any, " cell"]
+
+
 class Step(NamedTuple):
     """Where a step ends, the work that prescribed entries did, and how many sweeps it took.
 
-    A step that could not be solved ends nowhere: its state is not a number.
+    A step that could not be solved ends nowhere: its state is not a number. One that was taken in
+    parts tells what is seen `between` them.
     """
 
     x: State
     work: Float[Array, ""]
     sweeps: Int[Array, ""]
     memory: Any
+    between: Between | None = None
 
 
 class AbstractIntegrator(eqx.Module):

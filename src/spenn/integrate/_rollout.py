@@ -8,8 +8,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from ..generic import Generic
-from ._integrator import RK4, AbstractIntegrator, Motion
+from ..generic import Generic, Rates
+from ._integrator import RK4, AbstractIntegrator, Between, Motion, Step
 from ._steppers import State, Velocity
 
 
@@ -27,6 +27,8 @@ class Laws(NamedTuple):
     entropy_rate: Float[Any, " time"]
     sweeps: Int[Any, " time"]
     """Sweeps that the step after each state took; 0 for explicit ones."""
+    between: Between | None = None
+    """What is seen between the parts of the step after each state, where steps are divided."""
 
 
 class Drive(NamedTuple):
@@ -96,7 +98,7 @@ def audited_rollout(
             x, told = x.at[jnp.array(where)].set(told[0]), told[1]
         rates = field.rates(x)
         new = integrator.step(field, x, rates, dt, told, memory)
-        return (new.x, work + new.work, new.memory), (x, _laws(rates, work, new.sweeps))
+        return (new.x, work + new.work, new.memory), (x, _laws(rates, work, new))
 
     first = x if drive is None else x.at[jnp.array(where)].set(drive.values[0])
     start = (first, jnp.zeros((), x.dtype), integrator.begin(field, first))
@@ -104,7 +106,13 @@ def audited_rollout(
     return states, laws
 
 
-def _laws(rates, work, sweeps) -> Laws:
+def _laws(rates: Rates, work: Float[Array, ""], new: Step) -> Laws:
     return Laws(
-        rates.energy, work, rates.entropies, rates.energy_rate, jnp.min(rates.entropy_rates), sweeps
+        rates.energy,
+        work,
+        rates.entropies,
+        rates.energy_rate,
+        jnp.min(rates.entropy_rates),
+        new.sweeps,
+        new.between,
     )
