@@ -15,7 +15,6 @@ from jaxtyping import Bool, Int
 from ._trajectories import Trajectories, with_smoothed
 
 CERTAIN = 20.0  # times the error of splines, by which given derivatives are off
-RESOLVED = 0.01  # the largest error of splines that follow the motion, as a share of it
 FAR = 0.05  # share of the given derivatives by which no integrator in use is off
 MOST_COMPARED = 20  # trajectories
 
@@ -29,12 +28,11 @@ def contradicted(
     """
     few = data[:: ceil(len(data) / MOST_COMPARED)]
     _, own, error = _splines(few)
-    apart, unsure, motion, given = (
+    apart, unsure, given = (
         np.bincount(variables, np.nansum(a**2, (0, 1)))
-        for a in (own - few.derivatives, error, own, few.derivatives)
+        for a in (own - few.derivatives, error, few.derivatives)
     )
-    resolved, near = unsure < RESOLVED**2 * motion, apart < FAR**2 * given
-    return (resolved & near & (apart > CERTAIN**2 * unsure))[variables]
+    return ((apart > CERTAIN**2 * unsure) & (apart < FAR**2 * given))[variables]
 
 
 def agreeing(data: Trajectories, variables: Int[np.ndarray, " entry"]) -> Trajectories:
