@@ -20,7 +20,7 @@ from spenn.generic import Coordinates, Deterministic
 from spenn.model import Model
 from spenn.systems import OSCILLATOR, simulate
 from spenn.training import RANGE
-from spenn.verdict import judge
+from spenn.verdict import Verdict, judge
 
 SMALL = FitConfig(
     width=8, depth=1, steps=20, batch=64, races=2, race_steps=20,
@@ -109,6 +109,7 @@ def test_how_short_a_step_pays(errors, parts):
     "times, step",
     [
         (np.append(np.arange(20.0), 90.0), 1.0),  # a gap
+        (np.append(np.arange(10.0), 12.0), 1.0),  # one gap in ten
         (np.arange(20.0) + 0.2 * (np.arange(20) % 2), 1.2),  # jitter
         (np.append(np.arange(20) / 1e6, 1.0), 1 / 20 / 20),  # a burst, and one record at the end
     ],
@@ -136,6 +137,12 @@ def test_coordinates_are_those_of_the_derivatives_that_are_learned():
     np.testing.assert_allclose(units, units[0] / np.array([1, 1, 1.04]), rtol=1e-4)
     assert "of q, p, eps are learned from the states" in judge(mended, wrong).sentences[-1]
     assert judge(kept, wrong).contradicted == ()
+
+
+def test_a_verdict_names_a_few_variables():
+    names = tuple(f"x{i}" for i in range(30))
+    said = Verdict(2, {name: 0.1 for name in names}, 0.0, 0.0, names).sentences[-1]
+    assert "of x0, x1, x2, x3, x4, x5, x6, x7, x8, x9 and others are learned" in said
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ from .model import Model, Provenance
 from .physics import Physics
 from .training import attach_epinets
 
-FORMAT = 3
+FORMAT = 4
 KINDS = {
     "base": Deterministic,
     "spenn": SPENN,

@@ -254,7 +254,7 @@ class Model:
                 f"all samples diverged, the first at record {min(d.step for d in diverged)}."
             )
         free, kept = self.method.domain.free(x0.size), np.asarray(states)[keep]
-        kept[:, 0] = x0  # as given, without the rounding of scaled coordinates
+        kept[:, 0, free] = x0[free]  # as given, without the rounding of scaled coordinates
         return Forecast(
             times,
             self.names,

@@ -12,6 +12,8 @@ from .fitting import hold_out
 from .forecast import evaluate
 from .model import Model
 
+MOST_NAMED = 10  # variables in a sentence
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -54,7 +56,8 @@ class Verdict:
         )
         if not self.contradicted:
             return found
-        names = ", ".join(self.contradicted)
+        few = self.contradicted[:MOST_NAMED]
+        names = ", ".join(few) + (" and others" if len(few) < len(self.contradicted) else "")
         return (
             *found,
             f"The derivatives of {names} are learned from the states: others are given.",
@@ -64,7 +67,7 @@ class Verdict:
 def judge(model: Model, train: Trajectories) -> Verdict:
     """Judge the base of a model on the trajectories that its training held out."""
     base = model.base
-    _, held = hold_out(train, model.config, model.provenance.seed)
+    learning, held = hold_out(train, model.config, model.provenance.seed)
     held = held.on_one_grid()
     how = {"required": 0, "integrator": base.integrator_for(held.times)}
     summary = evaluate(base.method, base.coordinates, held, base.draw(1), **how).summary
@@ -74,16 +77,16 @@ def judge(model: Model, train: Trajectories) -> Verdict:
         dict(zip(model.names, _errors(summary.mean, held.states[:, 1:]), strict=True)),
         _change(energies),
         _fall(entropies),
-        _contradicted(model, train),
+        _contradicted(model, learning),
     )
 
 
-def _contradicted(model: Model, train: Trajectories) -> tuple[str, ...]:
+def _contradicted(model: Model, learning: Trajectories) -> tuple[str, ...]:
     """Names of the variables that learn the derivatives of their states in place of given ones."""
     if not model.config.agreeing:
         return ()
-    which = contradicted(train, model.method.domain.variables(len(train.names)))
-    return tuple(name for name, other in zip(train.names, which, strict=True) if other)
+    which = contradicted(learning, model.method.domain.variables(len(learning.names)))
+    return tuple(name for name, other in zip(learning.names, which, strict=True) if other)
 
 
 def _errors(mean: np.ndarray, truth: np.ndarray) -> np.ndarray:

@@ -62,9 +62,13 @@ def test_the_saved_model_forecasts_a_bar_with_prescribed_ends(out):
     (truth,) = simulate(SMALL, np.array([[0.015]]), "converged").states
     where = list(model.method.domain.prescribed)
     options = {"times": SMALL.times, "samples": 3}
-    forecast = model.forecast(truth[0], prescribed=truth[:, where], **options)
+    start = truth[0].copy()
+    start[where] = 1e6  # what is prescribed wins
+    forecast = model.forecast(start, prescribed=truth[:, where], **options)
     assert forecast.samples.shape == (3, *truth.shape)
     np.testing.assert_allclose(forecast.mean[:, where], truth[:, where], rtol=1e-4, atol=1e-6)
+    free = model.method.domain.free(truth.shape[1])
+    np.testing.assert_array_equal(forecast.samples[:, 0, free], [truth[0, free]] * 3)
     lower, upper = forecast.interval(0.5)
     assert np.all(lower <= forecast.mean) and np.all(forecast.mean <= upper)
     with pytest.raises(ValueError, match="prescribed"):

@@ -71,6 +71,23 @@ def test_derivatives_stay_where_the_states_do_not_know_better(data):
     assert agreeing(data, EACH) is data
 
 
+def test_derivatives_stay_where_they_are_off_at_a_few_records():
+    """An event, or a sensor that slipped: no integrator of other equations."""
+    data = _rotation()
+    rates = data.derivatives.copy()
+    rates[:, ::10] *= 1.05
+    data = replace(data, derivatives=rates)
+    assert agreeing(data, EACH) is data
+
+
+def test_a_trajectory_that_alone_is_noisy_keeps_its_derivatives():
+    data, noise = _midpoint(), np.zeros((3, 200, 2))
+    noise[1] = 1e-2 * np.random.default_rng(0).standard_normal((200, 2))
+    made = agreeing(replace(data, states=data.states + noise), EACH)
+    changed = np.any(made.derivatives != data.derivatives, (1, 2))
+    np.testing.assert_array_equal(changed, [True, False, True])
+
+
 def test_a_variable_that_never_changes_contradicts_nothing():
     data = _midpoint()
     states, rates = data.states.copy(), data.derivatives.copy()

@@ -140,6 +140,14 @@ def test_equal_eigenvalues_keep_their_order_whatever_they_are():
         np.testing.assert_array_equal(_largest_first(pairs), [[1, 0, 2, 3]] * len(sizes))
 
 
+def test_eigenvalues_below_the_rounding_of_the_largest_keep_their_order():
+    """Directions that no gradient had: what is seen there is rounding, of either sign."""
+    rng = np.random.default_rng(0)
+    noise = rng.uniform(-3e-7, 3e-7, (1000, 3)).astype(np.float32)
+    values = jnp.asarray(np.insert(noise, 1, 1.0, 1))
+    np.testing.assert_array_equal(_largest_first(values), [[1, 0, 2, 3]] * len(noise))
+
+
 def test_eigenvalues_are_put_in_order():
     values = jnp.array([[0.5, 3.0, 0.0, 2.0, -1e-9], [1.0, 1.00005, 1.0001, 5.0, 0.9]])
     np.testing.assert_array_equal(_largest_first(values)[0], [1, 3, 0, 2, 4])

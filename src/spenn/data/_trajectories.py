@@ -98,7 +98,9 @@ class Trajectories:
         `MOST_PER_RECORD` such steps for every record.
         """
         gaps = np.diff(self.times, axis=-1)
-        step = max(np.nanquantile(gaps, 0.9), np.nanmean(gaps) / MOST_PER_RECORD)
+        step = max(
+            np.nanquantile(gaps, 0.9, method="inverted_cdf"), np.nanmean(gaps) / MOST_PER_RECORD
+        )
         return float(f"{step:.9g}")  # differences of times carry rounding
 
     @property

@@ -13,7 +13,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 
-from ..fitting import FEWEST_JUDGES, VALIDATION_SAMPLES, hold_out, judges, learnable
+from ..fitting import FEWEST_JUDGES, VALIDATION_SAMPLES, hold_out, judges
 from ..forecast import rehearse
 from ..generic import Coordinates, Deterministic
 from ..integrate import RK4, Divided
@@ -56,7 +56,6 @@ class Rehearsal:
         fit = replace(config.fit, index=index, epinet_steps=CHUNK)
         domain = SYSTEMS[config.system].domain()
         learning, validation = hold_out(data.train, fit, config.seed)
-        learning = learnable(learning, fit, domain)
         size = len(data.train.names)
         coordinates = Coordinates.identity(size)
         key = jax.random.key(0)

@@ -24,7 +24,8 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 SHIFT = 1e-6
-SAME = 1e-4  # neighbours among eigenvalues this close, as a share, keep their order
+SAME = 1e-4  # neighbours among eigenvalues this close, as a share, keep their order,
+ROUNDING = 8  # and such as differ by no more than so many units of rounding of the largest
 # A basis of a longer side costs more than it gains: its factorisation grows with the cube. The
 # readout of a Poisson operator's epinet has hundreds of rows where there are ten variables.
 LONGEST = 200
@@ -187,9 +188,10 @@ def _largest_first(eigenvalues):
     """
     order = jnp.argsort(-eigenvalues, -1)
     falling = jnp.take_along_axis(eigenvalues, order, -1)
-    gaps = falling[..., :-1] - falling[..., 1:] > SAME * jnp.abs(falling[..., 1:])
+    rounding = ROUNDING * jnp.finfo(eigenvalues.dtype).eps * falling[..., :1]
+    gaps = falling[..., :-1] - falling[..., 1:] > SAME * jnp.abs(falling[..., 1:]) + rounding
     runs = jnp.cumsum(jnp.pad(gaps, [(0, 0)] * (gaps.ndim - 1) + [(1, 0)]), -1)
-    return jnp.argsort(jnp.take_along_axis(runs, jnp.argsort(order, -1), -1), -1)
+    return lax.sort((runs, order), num_keys=2)[1]
 
 
 def _shift(average):
