@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .config import FitConfig
-from .data import Trajectories, agreeing, concatenate
+from .data import Trajectories, agreeing, concatenate, differing
 from .epinet import INDICES
 from .forecast import evaluate
 from .generic import AbstractDomain, Blocks, Coordinates, Deterministic, Generic
@@ -96,7 +96,8 @@ def fit_deterministic(
     """Stage one alone: the deterministic model (N-GENN)."""
     check(config, seed)
     physics = physics.named(train.names)
-    learning = learnable(hold_out(train, config, seed)[0], config, physics.domain)
+    given, _ = hold_out(train, config, seed)
+    learning = learnable(given, config, physics.domain)
     coordinates, samples = prepare(learning, config, physics)
     key = jax.random.key(seed)
 
@@ -113,7 +114,8 @@ def fit_deterministic(
         report=lambda steps, loss: report("base", steps, loss),
         checkpoint=kept,
     )
-    base = Model.of(train, seed, coordinates, Deterministic(blocks), config)
+    names = differing(given, learning)
+    base = Model.of(train, seed, coordinates, Deterministic(blocks), config, names)
     step = kept.number("longest-step", lambda: find_step(base, learning))
     return replace(base, longest_step=step)
 
@@ -300,7 +302,10 @@ def hold_out(
 
 def learnable(train: Trajectories, config: FitConfig, domain: AbstractDomain) -> Trajectories:
     """Trajectories with the derivatives that are learned: `config.agreeing` says whose."""
-    return agreeing(train, domain.variables(train.states.shape[-1])) if config.agreeing else train
+    size = train.states.shape[-1]
+    if not config.agreeing:
+        return train
+    return agreeing(train, domain.variables(size), domain.equations(size))
 
 
 def check(config: FitConfig, seed: int) -> None:

@@ -63,12 +63,16 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a model comes from: seed, versions, and digests of the trajectories it learned from."""
+    """Where a model comes from: seed, versions, and digests of the trajectories it learned from.
+
+    `contradicted` names the variables whose given derivatives gave way to those of their states.
+    """
 
     seed: int = 0
     spenn: str = __version__
     jax: str = jax.__version__
     trajectories: tuple[str, ...] = ()
+    contradicted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +149,7 @@ class Model:
         coordinates: Coordinates,
         method: AbstractMethod,
         config: FitConfig,
+        contradicted: tuple[str, ...] = (),
     ) -> "Model":
         """A model that was fitted to some trajectories."""
         return cls(
@@ -154,7 +159,7 @@ class Model:
             config,
             units=tuple(train.units),
             time_unit=train.time_unit,
-            provenance=Provenance(seed, trajectories=train.digests),
+            provenance=Provenance(seed, trajectories=train.digests, contradicted=contradicted),
             longest_step=train.typical_step,
         )
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .calibrate import relative_l2_error
-from .data import Trajectories, contradicted
+from .data import Trajectories
 from .fitting import hold_out
 from .forecast import evaluate
 from .model import Model
@@ -60,14 +60,14 @@ class Verdict:
         names = ", ".join(few) + (" and others" if len(few) < len(self.contradicted) else "")
         return (
             *found,
-            f"The derivatives of {names} are learned from the states: others are given.",
+            f"The derivatives of {names} are learned from the states, which contradict given ones.",
         )
 
 
 def judge(model: Model, train: Trajectories) -> Verdict:
     """Judge the base of a model on the trajectories that its training held out."""
     base = model.base
-    learning, held = hold_out(train, model.config, model.provenance.seed)
+    _, held = hold_out(train, model.config, model.provenance.seed)
     held = held.on_one_grid()
     how = {"required": 0, "integrator": base.integrator_for(held.times)}
     summary = evaluate(base.method, base.coordinates, held, base.draw(1), **how).summary
@@ -77,16 +77,8 @@ def judge(model: Model, train: Trajectories) -> Verdict:
         dict(zip(model.names, _errors(summary.mean, held.states[:, 1:]), strict=True)),
         _change(energies),
         _fall(entropies),
-        _contradicted(model, learning),
+        model.provenance.contradicted,
     )
-
-
-def _contradicted(model: Model, learning: Trajectories) -> tuple[str, ...]:
-    """Names of the variables that learn the derivatives of their states in place of given ones."""
-    if not model.config.agreeing:
-        return ()
-    which = contradicted(learning, model.method.domain.variables(len(learning.names)))
-    return tuple(name for name, other in zip(learning.names, which, strict=True) if other)
 
 
 def _errors(mean: np.ndarray, truth: np.ndarray) -> np.ndarray:

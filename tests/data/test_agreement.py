@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from spenn import Trajectories
-from spenn.data import agreeing
+from spenn.data import agreeing, differing
 
 STEP = 0.05
-EACH = np.arange(2)
+EACH, TOGETHER = np.arange(2), np.zeros(2, int)
 
 
 def _rotation(rate=1.0, noise=0.0, step=STEP):
@@ -29,7 +29,7 @@ def _midpoint():
 
 def test_derivatives_of_exact_equations_give_way_to_those_of_an_integrators_states():
     data = _midpoint()
-    made = agreeing(data, EACH)
+    made = agreeing(data, EACH, TOGETHER)
     slower = 2 / STEP * np.arctan(STEP / 2)
     assert 1 - slower > 1e-4
     np.testing.assert_allclose(made.derivatives, slower * data.derivatives, atol=1e-7)
@@ -68,7 +68,7 @@ def _stiff(rate):
 )
 def test_derivatives_stay_where_the_states_do_not_know_better(data):
     """Right, or records are noisy, coarse, hardly one a turn, far off, few, of a stiff system."""
-    assert agreeing(data, EACH) is data
+    assert agreeing(data, EACH, TOGETHER) is data
 
 
 def test_derivatives_stay_where_they_are_off_at_a_few_records():
@@ -77,13 +77,13 @@ def test_derivatives_stay_where_they_are_off_at_a_few_records():
     rates = data.derivatives.copy()
     rates[:, ::10] *= 1.05
     data = replace(data, derivatives=rates)
-    assert agreeing(data, EACH) is data
+    assert agreeing(data, EACH, TOGETHER) is data
 
 
 def test_a_trajectory_that_alone_is_noisy_keeps_its_derivatives():
     data, noise = _midpoint(), np.zeros((3, 200, 2))
     noise[1] = 1e-2 * np.random.default_rng(0).standard_normal((200, 2))
-    made = agreeing(replace(data, states=data.states + noise), EACH)
+    made = agreeing(replace(data, states=data.states + noise), EACH, TOGETHER)
     changed = np.any(made.derivatives != data.derivatives, (1, 2))
     np.testing.assert_array_equal(changed, [True, False, True])
 
@@ -92,20 +92,37 @@ def test_a_variable_that_never_changes_contradicts_nothing():
     data = _midpoint()
     states, rates = data.states.copy(), data.derivatives.copy()
     states[..., 1], rates[..., 1] = 1.0, 1e-17
-    made = agreeing(replace(data, states=states, derivatives=rates), EACH)
+    made = agreeing(replace(data, states=states, derivatives=rates), EACH, TOGETHER)
     assert np.any(made.derivatives[..., 0] != rates[..., 0])
     np.testing.assert_array_equal(made.derivatives[..., 1], rates[..., 1])
 
 
-def test_only_what_is_contradicted_changes_and_a_field_changes_whole():
+def test_equations_change_together_or_not_at_all():
+    """One right rate beside a wrong one, and one that records do not tell."""
     data = _midpoint()
-    right = agreeing(data, EACH).derivatives
+    right = agreeing(data, EACH, TOGETHER).derivatives
     half = replace(data, derivatives=np.stack([right[..., 0], data.derivatives[..., 1]], -1))
-    made = agreeing(half, EACH)
-    np.testing.assert_array_equal(made.derivatives[..., 0], half.derivatives[..., 0])
-    assert np.all(made.derivatives[..., 1] != half.derivatives[..., 1])
-    whole = agreeing(half, np.zeros(2, int))
-    np.testing.assert_array_equal(whole.derivatives, right)
+    np.testing.assert_array_equal(agreeing(half, EACH, TOGETHER).derivatives, right)
+    assert differing(half, agreeing(half, EACH, EACH)) == ("p",)
+    noise = 1e-2 * np.random.default_rng(0).standard_normal(data.states.shape[:2])
+    noisy = replace(data, states=data.states + np.stack([0 * noise, noise], -1))
+    assert agreeing(noisy, EACH, TOGETHER) is noisy
+    assert differing(noisy, agreeing(noisy, EACH, EACH)) == ("q",)
+
+
+def test_a_field_is_one_variable_of_many_entries():
+    data = _midpoint()
+    right = agreeing(data, EACH, TOGETHER).derivatives
+    half = replace(data, derivatives=np.stack([right[..., 0], data.derivatives[..., 1]], -1))
+    np.testing.assert_array_equal(agreeing(half, TOGETHER, TOGETHER).derivatives, right)
+
+
+def test_derivatives_stay_where_most_trajectories_do_not_know_better():
+    data = _midpoint()
+    noise = 1e-2 * np.random.default_rng(0).standard_normal(data.states.shape)
+    noise[0] = 0
+    noisy = replace(data, states=data.states + noise)
+    assert agreeing(noisy, EACH, TOGETHER) is noisy
 
 
 def test_trajectories_of_unequal_lengths_and_times_keep_their_tails():
@@ -113,7 +130,7 @@ def test_trajectories_of_unequal_lengths_and_times_keep_their_tails():
     rows = [(data.times[:n] + i, x[:n], d[:n]) for i, (x, d, n) in enumerate(_cut(data))]
     times, states, rates = zip(*rows, strict=True)
     uneven = Trajectories(times, states, rates, names=("q", "p"))
-    made = agreeing(uneven, EACH)
+    made = agreeing(uneven, EACH, TOGETHER)
     np.testing.assert_array_equal(made.lengths, [200, 150, 90])
     np.testing.assert_array_equal(np.isnan(made.derivatives), np.isnan(uneven.derivatives))
     assert np.nanmax(np.abs(made.derivatives - uneven.derivatives)) > 1e-4
@@ -127,4 +144,4 @@ def test_states_that_no_spline_can_follow_contradict_nothing():
     times = np.array([0.0, 1e-300, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     states = np.random.default_rng(0).uniform(size=(2, 8, 2)) * 1e200
     data = Trajectories(times, states, np.ones_like(states))
-    assert agreeing(data, EACH) is data
+    assert agreeing(data, EACH, TOGETHER) is data

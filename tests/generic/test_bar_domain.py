@@ -160,3 +160,8 @@ def test_the_same_densities_serve_any_mesh(x64):
 def test_a_state_that_does_not_fit_the_mesh_is_refused():
     with pytest.raises(ValueError, match="7 cells"):
         _bar().sizes(SIZE + 1)
+
+
+def test_what_moves_the_nodes_is_one_system_and_what_happens_in_cells_another():
+    nodes, cells = 2 * (CELLS + 1), 2 * CELLS
+    np.testing.assert_array_equal(_bar().equations(SIZE), [0] * nodes + [1] * cells)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..config import FitConfig
-from ..data import Trajectories
+from ..data import Trajectories, differing
 from ..fitting import ALL_LEARNED, DEFAULT, Report, check, learnable, open_checkpoint, prepare
 from ..generic import is_learned
 from ..model import Model
@@ -73,7 +73,7 @@ def fit_ensemble(
         checkpoint=kept,
     )
     method = DeepEnsemble(eqx.combine(stack(best), shared), members)
-    return Model.of(train, seed, coordinates, method, config)
+    return Model.of(train, seed, coordinates, method, config, differing(train, learning))
 
 
 def fit_dropout(
@@ -112,7 +112,8 @@ def fit_dropout(
         report=lambda steps, loss: report("mc-dropout", steps, loss),
         checkpoint=kept,
     )
-    return Model.of(train, seed, coordinates, eqx.combine(best, shared), config)
+    method = eqx.combine(best, shared)
+    return Model.of(train, seed, coordinates, method, config, differing(train, learning))
 
 
 def dropout_loss(method: MCDropout, samples: Samples, key: PRNGKeyArray) -> Float[Array, ""]:

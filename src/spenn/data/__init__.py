@@ -1,7 +1,7 @@
 """Data as users bring them."""
 
 from ._agreement import agreeing as agreeing
-from ._agreement import contradicted as contradicted
+from ._agreement import differing as differing
 from ._read import read as read
 from ._trajectories import Trajectories as Trajectories
 from ._trajectories import check_names as check_names

@@ -3,11 +3,12 @@
 Simulated data often come with the rates of the exact equations, along states that a coarse
 integrator made. A model of those rates forecasts what the equations say, not what the data do next.
 The rates of the data are those of a smooth curve through the states, and clean records on a fine
-grid tell them well. Such an integrator is off by little, at most records: what is far apart, or
-apart at a few records, has another cause, and given derivatives stay.
+grid tell them well. Such an integrator is off by little, at most records of most trajectories: what
+is far apart, or apart at a few records, has another cause, and given derivatives stay. Equations
+that stand together change together or not at all: half of them from here and half from there are
+those of a third system, which may lose what neither of the two does.
 """
 
-from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -15,82 +16,105 @@ from jaxtyping import Bool, Float, Int
 
 from ._trajectories import Trajectories, with_smoothed
 
+PerVariable = Bool[np.ndarray, "trajectory variable"]
+
 CERTAIN = 20.0  # times the error of splines, by which given derivatives are off
-OFTEN = 0.5  # share of records at which they are
-FAR = 0.05  # share of the given derivatives by which no integrator of second order is off
-MOST_COMPARED = 20  # trajectories
+OFTEN = 0.5  # share of records, and of trajectories, at which they are
+FAR = 0.05  # share of the given derivatives: a step that is off by more was too long to be of use
+STILL = 1e-12  # share of its values by which what does not move may change, by rounding
 
 
-def contradicted(
-    data: Trajectories, variables: Int[np.ndarray, " entry"]
-) -> Bool[np.ndarray, " entry"]:
-    """Whether the given derivatives of an entry are, without doubt, not those of its states.
-
-    `variables` says which variable an entry belongs to; all entries of one are treated alike.
-    """
-    found = _compare(data[:: ceil(len(data) / MOST_COMPARED)], variables)
-    count = max(int(found.known.sum()), 1)
-    often = found.beyond.sum((0, 1)) > OFTEN * count
-    return (often & (found.apart.sum((0, 1)) < FAR**2 * found.given.sum((0, 1))))[variables]
-
-
-def agreeing(data: Trajectories, variables: Int[np.ndarray, " entry"]) -> Trajectories:
+def agreeing(
+    data: Trajectories,
+    variables: Int[np.ndarray, " entry"],
+    equations: Int[np.ndarray, " entry"],
+) -> Trajectories:
     """The same trajectories, with derivatives of splines where the given ones are contradicted.
 
-    Those of a trajectory whose own records do not tell better stay, as where it alone is noisy.
+    `variables` says which variable an entry belongs to, and `equations` which entries change
+    together. Trajectories whose own records do not tell better keep what they have.
     """
-    entries = contradicted(data, variables)
-    if not entries.any():
+    times = np.broadcast_to(data.times, data.states.shape[:2])
+    records = zip(times, data.states, data.derivatives, data.lengths, strict=True)
+    looked = [_look(t[:n], x[:n], given[:n], variables) for t, x, given, n in records]
+    seen = [(row, one) for row, one in enumerate(looked) if one is not None]
+    if not seen:
         return data
-    found = _compare(data, variables)
-    trajectories = found.beyond.sum(1) > OFTEN * found.known.sum(1)[:, None]
-    replaced = (entries & trajectories[:, variables])[:, None]
-    return with_smoothed(
-        np.where(replaced, found.smoothed, data.smoothed),
-        data,
-        derivatives=np.where(replaced, found.own, data.derivatives),
-    )
+    off, sure = _judge([one for _, one in seen])
+    _, first = np.unique(variables, return_index=True)
+    replaced = np.zeros((len(seen), len(variables)), bool)
+    for number in np.unique(equations):
+        together = equations[first] == number
+        which = np.any(off[:, together], 1) & np.all(sure[:, together], 1)
+        if np.mean(which) > OFTEN:
+            replaced |= which[:, None] & (equations == number)
+    if not replaced.any():
+        return data
+    smoothed, derivatives = data.smoothed.copy(), data.derivatives.copy()
+    for (row, one), entries in zip(seen, replaced, strict=True):
+        there = slice(len(one.states)), entries
+        smoothed[row][there] = one.states[:, entries]
+        derivatives[row][there] = one.derivatives[:, entries]
+    return with_smoothed(smoothed, data, derivatives=derivatives)
 
 
-class _Compared(NamedTuple):
-    """Given derivatives against those of splines through the states.
-
-    Squares are summed over the entries of a variable, and zero where there is nothing to compare.
-    """
-
-    smoothed: Float[np.ndarray, "trajectory time entry"]
-    own: Float[np.ndarray, "trajectory time entry"]
-    known: Bool[np.ndarray, "trajectory time"]
-    """Records of trajectories that are long enough to tell noise from signal."""
-    beyond: Bool[np.ndarray, "trajectory time variable"]
-    """Whether the two are further apart than splines are wrong."""
-    apart: Float[np.ndarray, "trajectory time variable"]
-    given: Float[np.ndarray, "trajectory time variable"]
+def differing(data: Trajectories, other: Trajectories) -> tuple[str, ...]:
+    """Names of the variables of which two sets of the same records have other derivatives."""
+    unlike = (data.derivatives != other.derivatives) & np.isfinite(data.derivatives)
+    return tuple(n for n, u in zip(data.names, unlike.any((0, 1)), strict=True) if u)
 
 
-def _compare(data: Trajectories, variables: Int[np.ndarray, " entry"]) -> _Compared:
+class _Seen(NamedTuple):
+    """One trajectory by its splines, and mean squares over the entries of a variable."""
+
+    states: Float[np.ndarray, "time entry"]
+    derivatives: Float[np.ndarray, "time entry"]
+    apart: Float[np.ndarray, "time variable"]
+    """Of the difference between given derivatives and those of the splines."""
+    given: Float[np.ndarray, " variable"]
+    unsure: Float[np.ndarray, " variable"]
+    """Of the error of the derivatives of the splines."""
+
+
+def _look(times, states, given, variables) -> _Seen | None:
+    """What splines make of one trajectory; nothing, where they cannot tell."""
     # On use: it loads much of SciPy.
     from ._derivatives import FEWEST_TO_SMOOTH, estimate_derivatives
 
-    smoothed, own, error = data.smoothed.copy(), data.derivatives.copy(), np.zeros_like(data.states)
-    known = np.zeros(data.states.shape[:2], bool)
-    times = np.broadcast_to(data.times, known.shape)
-    for i, n in enumerate(data.lengths):
-        if n < FEWEST_TO_SMOOTH:
-            continue
-        try:
-            estimate = estimate_derivatives(times[i, :n], data.states[i, :n])
-        except ValueError:  # no spline can be put through these numbers: they contradict nothing
-            continue
-        known[i, :n] = True
-        smoothed[i, :n], own[i, :n] = estimate.states, estimate.derivatives
-        error[i, :n] = estimate.error * np.sqrt(np.mean(estimate.derivatives**2, 0))
+    if len(times) < FEWEST_TO_SMOOTH:  # too few to tell noise from signal
+        return None
+    try:
+        estimate = estimate_derivatives(times, states)
+    except ValueError:  # no spline can be put through these numbers
+        return None
+    moves = np.ptp(states, 0) > STILL * np.abs(states).max(0)
+    derivatives = np.where(moves, estimate.derivatives, given)
 
     def squares(values):
-        squared = np.where(known[..., None], values, 0) ** 2
-        each = [squared[..., variables == i].sum(-1) for i in range(variables.max() + 1)]
+        each = [(values[..., variables == i] ** 2).mean(-1) for i in range(variables.max() + 1)]
         return np.stack(each, -1)
 
     with np.errstate(over="ignore"):  # what is as large as that is far apart
-        apart, given, unsure = map(squares, (own - data.derivatives, data.derivatives, error))
-        return _Compared(smoothed, own, known, apart > CERTAIN**2 * unsure, apart, given)
+        error = estimate.error * np.sqrt(np.mean(derivatives**2, 0))
+        return _Seen(
+            np.where(moves, estimate.states, states),
+            derivatives,
+            squares(derivatives - given),
+            squares(given).mean(0),
+            squares(np.where(moves, error, 0)),
+        )
+
+
+def _judge(seen: list[_Seen]) -> tuple[PerVariable, PerVariable]:
+    """Whether given derivatives are off by little, and whether splines are sure of that.
+
+    Splines that could not tell are not sure, nor are such that find
+    given derivatives far off.
+    """
+    given, unsure = (np.stack([getattr(s, name) for s in seen]) for name in ("given", "unsure"))
+    with np.errstate(over="ignore"):
+        often = np.stack([(s.apart > CERTAIN**2 * s.unsure).mean(0) for s in seen]) > OFTEN
+        near = np.stack([s.apart.mean(0) for s in seen]) < FAR**2 * given
+        typical = np.maximum(given, np.median(given, 0))
+        told = CERTAIN**2 * unsure <= FAR**2 * typical
+    return often & near, told & (near | ~often)

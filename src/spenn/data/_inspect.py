@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..calibrate import coverage_range, fewest
-from ._agreement import contradicted
+from ._agreement import agreeing, differing
 from ._conserved import conserved_combinations
 from ._contents import Contents
 from ._derivatives import CLEAN, FEWEST_TO_SMOOTH, Estimate, estimate_derivatives
@@ -117,9 +117,9 @@ def _steps(data: Trajectories) -> np.ndarray:
 
 def _derivatives(contents: Contents, data: Trajectories, estimates: list[Estimate]) -> str:
     if contents.derivatives is not None:
-        other = contradicted(data, np.arange(len(data.names)))
-        names = [name for name, differs in zip(data.names, other, strict=True) if differs]
-        few = ", ".join(names[:MOST_NAMED])
+        size = len(data.names)
+        names = differing(data, agreeing(data, np.arange(size), np.zeros(size, int)))
+        few = ", ".join(names[:MOST_NAMED]) + (" and others" if len(names) > MOST_NAMED else "")
         return f"given; for {few} the states tell others, which a fit learns" if names else "given"
     order = min(e.order for e in estimates)
     worst = np.median([e.error for e in estimates], axis=0).max()

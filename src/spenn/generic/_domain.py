@@ -65,6 +65,13 @@ class AbstractDomain(eqx.Module):
         """Entries of a state with `size` entries that are forecast: all that are not prescribed."""
         return np.setdiff1d(np.arange(size), self.prescribed)
 
+    def equations(self, size: int) -> np.ndarray:
+        """The number of the set of equations that moves each of `size` entries: one, by default.
+
+        Rates within one set must come from one source (`data/_agreement.py`).
+        """
+        return np.zeros(size, int)
+
     def places(self, size: int) -> np.ndarray | None:
         """Where each of `size` entries lies, as a share of the length; none without extent."""
         del size
@@ -260,6 +267,14 @@ class Bar(AbstractDomain):
         self.sizes(size)
         lengths = [self.cells + 1] * 2 + [self.cells] * self.internal_variables
         return np.repeat(np.arange(len(lengths)), lengths)
+
+    def equations(self, size):
+        """One set for the motion of the nodes, which is reversible; one for what happens in cells.
+
+        Records often resolve the second and not the first, whose waves are as short as the cells.
+        """
+        position_and_momentum = 2
+        return (self.variables(size) >= position_and_momentum).astype(int)
 
     def places(self, size):
         """Nodes and centres of cells."""
