@@ -15,7 +15,7 @@ settings.load_profile("spenn")
 CACHE = "JAX_COMPILATION_CACHE_DIR"
 # Programs are compiled as users have them where rounding is what a test is about. Elsewhere the
 # compiler takes less care and time.
-WITH_CARE = ("epinet", "generic", "integrate")
+WITH_CARE = ("epinet", "generic", "integrate", "test_devices", "test_laws_check", "test_soap")
 
 
 def pytest_configure(config):
@@ -36,7 +36,7 @@ def pytest_unconfigure(config):
 @pytest.fixture(scope="module", autouse=True)
 def programs(request):
     """Compiled programs go with the module that used them: a process can map only so many."""
-    quickly = request.path.parent.name not in WITH_CARE
+    quickly = not {request.path.parent.name, request.path.stem} & set(WITH_CARE)
     jax.config.update("jax_disable_most_optimizations", quickly)
     yield
     jax.clear_caches()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -14,10 +15,12 @@ from spenn.fitting import (
     fit,
     fit_deterministic,
     hold_out,
+    learnable,
     shortened,
 )
 from spenn.generic import Coordinates, Deterministic
 from spenn.model import Model
+from spenn.physics import Physics
 from spenn.systems import OSCILLATOR, simulate
 from spenn.training import RANGE
 from spenn.verdict import Verdict, judge
@@ -111,6 +114,7 @@ def test_how_short_a_step_pays(errors, parts):
         (np.append(np.arange(20.0), 90.0), 1.0),  # a gap
         (np.append(np.arange(10.0), 12.0), 1.0),  # one gap in ten
         (np.arange(20.0) + 0.2 * (np.arange(20) % 2), 1.2),  # jitter
+        (np.ravel(10 * np.arange(4)[:, None] + 0.1 * np.arange(5)), 0.1),  # bursts
         (np.append(np.arange(20) / 1e6, 1.0), 1 / 20 / 20),  # a burst, and one record at the end
     ],
 )
@@ -137,6 +141,24 @@ def test_coordinates_are_those_of_the_derivatives_that_are_learned():
     np.testing.assert_allclose(units, units[0] / np.array([1, 1, 1.04]), rtol=1e-4)
     assert "of q, p, eps are learned from the states" in judge(mended, wrong).sentences[-1]
     assert judge(kept, wrong).contradicted == ()
+
+
+def test_what_is_known_goes_with_the_derivatives_that_are_given():
+    data = _data(6)
+    wrong = replace(data, derivatives=1.04 * data.derivatives)
+    assert learnable(wrong, SMALL, Physics()) is not wrong
+    known = Physics(poisson=lambda x: jnp.zeros((3, 3)))
+    assert learnable(wrong, SMALL, known) is wrong
+
+
+def test_stage_two_learns_whose_derivatives_its_base_has_learned():
+    data = _data(6)
+    wrong = replace(data, derivatives=1.04 * data.derivatives)
+    given, other = (replace(SMALL, prior_scale=0.01, agreeing=a) for a in (False, True))
+    base = fit_deterministic(wrong, 0, given)
+    one, two = (add_uncertainty(base, wrong, 0, config).method for config in (given, other))
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_a_verdict_names_a_few_variables():

@@ -21,7 +21,7 @@ class FitConfig:
     them are on it, others are tried, in up to `heats` heats. Residuals
     are weighted by component, its spread to the power `-2 * component_exponent`, and by state, one
     over the squared speed with a floor of `speed_floor` of its root mean square. Given derivatives
-    that are not those of the states give way to these, unless `agreeing` is false.
+    that are not those of the states give way to these, unless `agreeing` is false or a block known.
 
     **Epinet.** `index` distribution and its `dimension`; width, depth, steps, batch and rate as
     above, and the `prior_width` of the fixed networks; `mean_weight`, how much more the mean over

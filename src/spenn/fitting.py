@@ -97,7 +97,7 @@ def fit_deterministic(
     check(config, seed)
     physics = physics.named(train.names)
     given, _ = hold_out(train, config, seed)
-    learning = learnable(given, config, physics.domain)
+    learning = learnable(given, config, physics)
     coordinates, samples = prepare(learning, config, physics)
     key = jax.random.key(seed)
 
@@ -131,7 +131,8 @@ def add_uncertainty(
     """Stage two alone: epinets on a deterministic model, which stays as it is."""
     check(config, seed)
     learning, validation = hold_out(train, config, seed)
-    learning = learnable(learning, config, base.blocks.domain)
+    if base.provenance.contradicted:  # the same derivatives as the base has learned
+        learning = in_agreement(learning, base.blocks.domain)
     samples = make_samples(learning, base.coordinates, config, base.blocks.domain)
     # Found amplitudes depend on the steps of forecasts.
     kept = open_checkpoint(
@@ -300,11 +301,20 @@ def hold_out(
     return learning, validation
 
 
-def learnable(train: Trajectories, config: FitConfig, domain: AbstractDomain) -> Trajectories:
-    """Trajectories with the derivatives that are learned: `config.agreeing` says whose."""
-    size = train.states.shape[-1]
-    if not config.agreeing:
+def learnable(train: Trajectories, config: FitConfig, physics: Physics) -> Trajectories:
+    """Trajectories with the derivatives that are learned.
+
+    Given ones stay if `config.agreeing` is false, and where some block is known: what is known of
+    the exact equations goes with their rates.
+    """
+    if not config.agreeing or physics.known:
         return train
+    return in_agreement(train, physics.domain)
+
+
+def in_agreement(train: Trajectories, domain: AbstractDomain) -> Trajectories:
+    """Trajectories with derivatives of their states where these contradict the given ones."""
+    size = train.states.shape[-1]
     return agreeing(train, domain.variables(size), domain.equations(size))
 
 

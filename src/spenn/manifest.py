@@ -95,6 +95,8 @@ class Manifest:
         if self.kind not in KINDS:
             raise ValueError(f"there is no kind {self.kind!r}")
         check(self.config, self.provenance.seed)
+        if unknown := set(self.provenance.contradicted) - set(self.names):
+            raise ValueError(f"there is no variable {sorted(unknown)[0]!r}")
         for block in (*self.learned, *self.given):
             if block not in BLOCKS:
                 raise ValueError(f"there is no block {block!r}")

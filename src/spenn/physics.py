@@ -57,6 +57,11 @@ class Physics:
         if self.entropy_of is not None:
             self._check_entropy_of()
 
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Blocks with a function, whether something is learned beside it or not."""
+        return tuple(name for name in BLOCKS if getattr(self, name) is not None)
+
     def named(self, names: Sequence[str]) -> "Physics":
         """The same, with the numbers of variables in place of their names."""
         if self.entropy_of is None:

@@ -207,9 +207,9 @@ def test_check_finds_no_violation(folder, capsys):
     _type("check", folder / "model.spenn", *few)
     said = capsys.readouterr().out
     assert "2,000 random pairs of a state and an index: no violation" in said
-    assert "rk4, 1,000 steps: energy kept to" in said
+    assert "rk4, 1,000 records: energy kept to" in said
     kept = re.search(
-        r"discrete-gradient, 1,000 steps: energy kept to (\S+) of its range (.*)", said
+        r"discrete-gradient, 1,000 records: energy kept to (\S+) of its range (.*)", said
     )
     assert kept and float(kept[1]) < 1e-12
     assert kept[2].count("(0 ") == 2 and "0 samples lost. Sweeps per step" in kept[2]
@@ -224,7 +224,15 @@ def test_rollouts_are_audited_in_the_steps_of_forecasts(folder):
     fine = replace(model, longest_step=model.longest_step / 4)
     coarse, fine = (_evaluate.audit_rollouts(m, "rk4", data, 2, 0) for m in (model, fine))
     assert fine["max_energy_drift"] < 0.1 * coarse["max_energy_drift"]
-    assert fine["steps"] == coarse["steps"]
+    assert fine["records"] == coarse["records"]
+
+
+def test_rollouts_from_random_states_take_no_finer_steps_than_forecasts(folder):
+    model = spenn.load(folder / "model.spenn")
+    step = float(model.coordinates.time_unit) / 4
+    coarse = replace(model, longest_step=step)
+    usual, long = (_evaluate.audit_rollouts(m, "rk4", None, 2, 0) for m in (model, coarse))
+    assert long["max_energy_drift"] > 10 * usual["max_energy_drift"]
 
 
 def test_a_violation_ends_with_exit_code_one(folder, monkeypatch, capsys):

@@ -57,6 +57,7 @@ def _stiff(rate):
     "data",
     [
         _rotation(),
+        replace(_rotation(), derivatives=_rotation().derivatives.round(6)),
         _rotation(1.0002, noise=1e-2),
         _rotation(1.0002, step=1.0),
         _rotation(step=6.4),
@@ -67,7 +68,7 @@ def _stiff(rate):
     ],
 )
 def test_derivatives_stay_where_the_states_do_not_know_better(data):
-    """Right, or records are noisy, coarse, hardly one a turn, far off, few, of a stiff system."""
+    """Right to the last digit; or noisy, coarse, hardly one record a turn, far off, few, stiff."""
     assert agreeing(data, EACH, TOGETHER) is data
 
 
@@ -115,6 +116,17 @@ def test_a_field_is_one_variable_of_many_entries():
     right = agreeing(data, EACH, TOGETHER).derivatives
     half = replace(data, derivatives=np.stack([right[..., 0], data.derivatives[..., 1]], -1))
     np.testing.assert_array_equal(agreeing(half, TOGETHER, TOGETHER).derivatives, right)
+
+
+def test_a_few_long_trajectories_do_not_speak_for_many_short_ones():
+    long = _midpoint()
+    cut = [0, 1, 2, 0, 1, 2], [200, 16, 16, 16, 16, 16]
+    pieces = (
+        [a[i, :n] for i, n in zip(*cut, strict=True)] for a in (long.states, long.derivatives)
+    )
+    times = [long.times[:n] for n in cut[1]]
+    data = Trajectories(times, *pieces)
+    assert agreeing(data, EACH, TOGETHER) is data
 
 
 def test_derivatives_stay_where_most_trajectories_do_not_know_better():

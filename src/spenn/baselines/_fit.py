@@ -44,7 +44,7 @@ def fit_ensemble(
     check(config, seed)
     physics = physics.named(train.names)
     members = config.members
-    learning = learnable(train, config, physics.domain)
+    learning = learnable(train, config, physics)
     coordinates, samples = prepare(learning, config, physics)
     start_key, data_key = jax.random.split(jax.random.fold_in(jax.random.key(seed), 2))
 
@@ -87,7 +87,7 @@ def fit_dropout(
     """Monte Carlo dropout at the rate `config.dropout`: every state meets a mask of its own."""
     check(config, seed)
     physics = physics.named(train.names)
-    learning = learnable(train, config, physics.domain)
+    learning = learnable(train, config, physics)
     coordinates, samples = prepare(learning, config, physics)
     start_key, data_key = jax.random.split(jax.random.fold_in(jax.random.key(seed), 3))
 

@@ -217,8 +217,8 @@ def _audit_sentence(name: str, audit: dict) -> str:
     if "max_sweeps" in audit:
         sweeps = f" Sweeps per step: {audit['mean_sweeps']:.1f}, at most {audit['max_sweeps']:.0f}."
     return (
-        f"{name}, {audit['steps']:,} steps: energy kept to {audit['max_energy_drift']:.1e} of its "
-        f"range ({audit['energy_violations']} records beyond rounding), smallest entropy step "
+        f"{name}, {audit['records']:,} records: energy kept to {audit['max_energy_drift']:.1e} of "
+        f"its range ({audit['energy_violations']} beyond rounding), smallest entropy step "
         f"{audit['min_entropy_step']:.1e} ({audit['entropy_violations']} beyond rounding), "
         f"{audit['diverged']} samples lost.{sweeps}"
     )

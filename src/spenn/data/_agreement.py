@@ -21,6 +21,7 @@ PerVariable = Bool[np.ndarray, "trajectory variable"]
 CERTAIN = 20.0  # times the error of splines, by which given derivatives are off
 OFTEN = 0.5  # share of records, and of trajectories, at which they are
 FAR = 0.05  # share of the given derivatives: a step that is off by more was too long to be of use
+SLIGHT = 1e-5  # share of them below which digits were cut off, and nothing is contradicted
 STILL = 1e-12  # share of its values by which what does not move may change, by rounding
 
 
@@ -46,7 +47,7 @@ def agreeing(
     for number in np.unique(equations):
         together = equations[first] == number
         which = np.any(off[:, together], 1) & np.all(sure[:, together], 1)
-        if np.mean(which) > OFTEN:
+        if np.sum(which) > OFTEN * len(data):
             replaced |= which[:, None] & (equations == number)
     if not replaced.any():
         return data
@@ -114,7 +115,8 @@ def _judge(seen: list[_Seen]) -> tuple[PerVariable, PerVariable]:
     given, unsure = (np.stack([getattr(s, name) for s in seen]) for name in ("given", "unsure"))
     with np.errstate(over="ignore"):
         often = np.stack([(s.apart > CERTAIN**2 * s.unsure).mean(0) for s in seen]) > OFTEN
-        near = np.stack([s.apart.mean(0) for s in seen]) < FAR**2 * given
+        apart = np.stack([s.apart.mean(0) for s in seen])
+        near = apart < FAR**2 * given
         typical = np.maximum(given, np.median(given, 0))
         told = CERTAIN**2 * unsure <= FAR**2 * typical
-    return often & near, told & (near | ~often)
+    return often & near & (apart > SLIGHT**2 * given), told & (near | ~often)

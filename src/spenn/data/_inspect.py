@@ -117,8 +117,8 @@ def _steps(data: Trajectories) -> np.ndarray:
 
 def _derivatives(contents: Contents, data: Trajectories, estimates: list[Estimate]) -> str:
     if contents.derivatives is not None:
-        size = len(data.names)
-        names = differing(data, agreeing(data, np.arange(size), np.zeros(size, int)))
+        size, some = len(data.names), data[:: ceil(len(data) / MOST_ESTIMATED)]
+        names = differing(some, agreeing(some, np.arange(size), np.zeros(size, int)))
         few = ", ".join(names[:MOST_NAMED]) + (" and others" if len(names) > MOST_NAMED else "")
         return f"given; for {few} the states tell others, which a fit learns" if names else "given"
     order = min(e.order for e in estimates)

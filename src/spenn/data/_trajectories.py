@@ -10,6 +10,7 @@ import scipy  # its parts load on first use
 from jaxtyping import Float
 
 MOST_PER_RECORD = 20  # typical steps
+GAP = 2  # times the median time between records is a gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +93,14 @@ class Trajectories:
 
     @property
     def typical_step(self) -> float:
-        """The time between records that nine in ten keep to, gaps in the data aside.
+        """The longest time between records that is less than `GAP` of the median ones.
 
-        Where a few gaps are most of the time, a share of the mean: no model takes more than
+        Where gaps in the data are most of the time, a share of the mean: no model takes more than
         `MOST_PER_RECORD` such steps for every record.
         """
-        gaps = np.diff(self.times, axis=-1)
-        step = max(
-            np.nanquantile(gaps, 0.9, method="inverted_cdf"), np.nanmean(gaps) / MOST_PER_RECORD
-        )
+        between = np.diff(self.times, axis=-1)
+        usual = between[between < GAP * np.nanmedian(between)]
+        step = max(usual.max(), np.nanmean(between) / MOST_PER_RECORD)
         return float(f"{step:.9g}")  # differences of times carry rounding
 
     @property

@@ -57,7 +57,8 @@ def audit_rollouts(
     """Both laws over every step of every sample, in double precision, in the steps of forecasts.
 
     Rollouts start from the trajectories given, at their times, or from random states that spread as
-    far as the data do, at times a twentieth of that apart in which those change by their size.
+    far as the data do, in steps as long as the model's longest, or a twentieth of the time in which
+    the data change by their size if that is longer.
     """
     with jax.enable_x64(True):
         method, coordinates = in_double((model.method, model.coordinates))
@@ -65,14 +66,15 @@ def audit_rollouts(
         indices = method.draw(samples, key=jax.random.key(seed))
         chosen = model.integrator_for(data.times, integrator)
         found = evaluate(method, coordinates, data, indices, required=0, integrator=chosen)
-    steps = samples * int(np.sum(data.lengths - 1))
-    return {"steps": steps, **results.laws(found.summary, found.diverged)}
+    records = samples * int(np.sum(data.lengths - 1))
+    return {"records": records, **results.laws(found.summary, found.diverged)}
 
 
 def _random_starts(model: Model, coordinates: Coordinates, seed: int) -> Trajectories:
     exact, rng = coordinates.on_host(), np.random.default_rng(seed)
     start = exact.unscaled(rng.normal(size=(STARTS, 1, len(model.names))))
-    times = np.asarray(exact.time_unit) * np.arange(STEPS + 1) / 20
+    step = max(float(exact.time_unit) / 20, model.longest_step or 0)
+    times = step * np.arange(STEPS + 1)
     states = np.repeat(start, len(times), 1)
     return Trajectories(times, states, np.zeros_like(states), model.names)
 
