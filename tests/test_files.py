@@ -232,7 +232,7 @@ def test_too_large_a_file_is_not_read(path, monkeypatch):
 )
 def test_other_formats_are_refused(path, version, way_out):
     rewrite(path, lambda manifest, _: manifest.update(format=version))
-    assert_refused(path, f"has format {version} and this spenn reads format 4: .*{way_out}")
+    assert_refused(path, f"has format {version} and this spenn reads format 5: .*{way_out}")
 
 
 @pytest.mark.parametrize("key", ["kind", "names", "provenance", "config", "learned", "calibrated"])

@@ -37,7 +37,7 @@ from .model import Model, Provenance
 from .physics import Physics
 from .training import attach_epinets
 
-FORMAT = 4
+FORMAT = 5
 KINDS = {
     "base": Deterministic,
     "spenn": SPENN,

@@ -1,5 +1,6 @@
 """The few lines that all methods inherit both laws from."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from spenn.generic import (
     Generic,
+    above_diagonal,
     degenerate_operator,
     irreversible,
     restricted_operator,
@@ -72,6 +74,29 @@ class TestDegenerateOperator:
         size = np.linalg.norm(operator) * np.linalg.norm(slope)
         bound = 100 * jnp.finfo(dtype).eps * size
         np.testing.assert_allclose(operator @ jnp.asarray(slope), 0, atol=bound)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 6])
+def test_entries_above_the_diagonal_stand_row_by_row(size):
+    where = np.triu_indices(size, 1)
+    entries = 1.0 + np.arange(max(len(where[0]), 1))
+    expected = np.zeros((size, size)) if size > 1 else np.ones((1, 1))
+    expected[where] = entries[: len(where[0])]
+    np.testing.assert_array_equal(above_diagonal(jnp.asarray(entries), size), expected)
+
+
+def test_no_output_of_a_poisson_network_is_idle(x64):
+    """What no operator shows would be learned from rounding errors."""
+    (part,) = random_blocks(5).poisson
+    bias = part.network.readout.bias
+
+    def operator(bias, x, slope):
+        moved = eqx.tree_at(lambda p: p.network.readout.bias, part, bias)
+        return moved.operator(x, slope)
+
+    states, slopes = np.random.default_rng(0).normal(size=(2, 8, 5))
+    effects = jax.vmap(jax.jacrev(operator), (None, 0, 0))(bias, states, slopes)
+    assert np.linalg.matrix_rank(effects.reshape(-1, bias.size)) == bias.size == 10
 
 
 @pytest.mark.parametrize("size", [3, 6])

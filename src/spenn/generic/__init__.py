@@ -1,5 +1,6 @@
 """GENERIC: blocks to admissible velocity."""
 
+from ._assembly import above_diagonal as above_diagonal
 from ._assembly import degenerate_operator as degenerate_operator
 from ._assembly import irreversible as irreversible
 from ._assembly import restricted_operator as restricted_operator

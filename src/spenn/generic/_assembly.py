@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
@@ -40,6 +41,12 @@ def rows_without(tensor: Float[Array, "d d d"], vector: Vector) -> Matrix:
     """Matrix `Q` with the rows `(B_i - B_i^T) v`: as each is a skew matrix times `v`, `Q v = 0`."""
     skew = tensor - jnp.swapaxes(tensor, -1, -2)
     return product(skew, vector)
+
+
+def above_diagonal(entries: Float[Array, " pairs"], size: int) -> Matrix:
+    """Matrix with these entries above its diagonal, row by row, and zeros elsewhere."""
+    rows = jnp.split(entries, np.cumsum(np.arange(size - 1, 0, -1)))
+    return jnp.stack([jnp.pad(row, (size - row.size, 0)) for row in rows])
 
 
 def degenerate_operator(raw: Matrix, q: Matrix) -> Matrix:

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..networks import MLP, PICNN, normal, split
-from ._assembly import degenerate_operator, rows_without
+from ._assembly import above_diagonal, degenerate_operator, rows_without
 from ._domain import AbstractDomain, Point
 
 BLOCKS = ("energy", "entropy", "poisson", "dissipation")
@@ -66,14 +66,17 @@ class LearnedPotential(AbstractPotential):
 
 
 class LearnedPoisson(AbstractPoisson):
-    """An MLP for the raw operator and one global tensor, made skew and degenerate by assembly."""
+    """An MLP for the raw operator and one global tensor, made skew and degenerate by assembly.
+
+    The network gives what stands above the diagonal: a skew operator has nothing else to learn.
+    """
 
     network: Any
     tensor: Float[Array, "moving moving moving"]
 
     def operator(self, x, entropy_slope):
         """Matrix at one state."""
-        raw = self.network(x).reshape(self.tensor.shape[1:])
+        raw = above_diagonal(self.network(x), len(self.tensor))
         return degenerate_operator(raw, rows_without(self.tensor, entropy_slope))
 
 
@@ -127,7 +130,8 @@ def learned_poisson(
 ) -> LearnedPoisson:
     """Draw a raw operator network and a tensor such that `L` starts with entries of order one."""
     network_key, tensor_key = split(key, 2)
-    network = MLP(size, rank * rank, width, depth, key=network_key)
+    pairs = max(rank * (rank - 1) // 2, 1)
+    network = MLP(size, pairs, width, depth, readout_gain=2**0.5, key=network_key)
     tensor = normal(tensor_key, (rank, rank, rank), (2 * rank) ** -0.5)
     return LearnedPoisson(network, tensor)
 
