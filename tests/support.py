@@ -137,7 +137,7 @@ def _operator_norm(part, x, entropy_slope):
     """Product of the norms of the factors of `L = Q^T L~ Q`; the norm of a known `L`."""
     if not isinstance(part, LearnedPoisson):
         return _norm(part.operator(x, entropy_slope))
-    raw = above_diagonal(part.network(x), x.size)
+    raw = 2**0.5 * above_diagonal(part.network(x), x.size)
     return _norm(rows_without(part.tensor, entropy_slope)) ** 2 * _norm(raw - raw.T)
 
 

@@ -68,7 +68,8 @@ class LearnedPotential(AbstractPotential):
 class LearnedPoisson(AbstractPoisson):
     """An MLP for the raw operator and one global tensor, made skew and degenerate by assembly.
 
-    The network gives what stands above the diagonal: a skew operator has nothing else to learn.
+    The network gives what stands above the diagonal: a skew operator has nothing else to learn. The
+    factor makes entries as large as those of `W - W^T` were `W` full, and as quick to learn.
     """
 
     network: Any
@@ -76,7 +77,7 @@ class LearnedPoisson(AbstractPoisson):
 
     def operator(self, x, entropy_slope):
         """Matrix at one state."""
-        raw = above_diagonal(self.network(x), len(self.tensor))
+        raw = 2**0.5 * above_diagonal(self.network(x), len(self.tensor))
         return degenerate_operator(raw, rows_without(self.tensor, entropy_slope))
 
 
@@ -131,7 +132,7 @@ def learned_poisson(
     """Draw a raw operator network and a tensor such that `L` starts with entries of order one."""
     network_key, tensor_key = split(key, 2)
     pairs = max(rank * (rank - 1) // 2, 1)
-    network = MLP(size, pairs, width, depth, readout_gain=2**0.5, key=network_key)
+    network = MLP(size, pairs, width, depth, key=network_key)
     tensor = normal(tensor_key, (rank, rank, rank), (2 * rank) ** -0.5)
     return LearnedPoisson(network, tensor)
 
