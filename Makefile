@@ -44,7 +44,7 @@ format: $(READY) ## let ruff format, and fix what it can
 	$(BIN)/ruff check --fix .
 
 test: check ## check, then every test
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 bench: $(READY) ## run the benchmarks
 	$(BIN)/python benchmarks/run.py

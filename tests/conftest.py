@@ -13,9 +13,10 @@ settings.register_profile("spenn", derandomize=True, deadline=None, max_examples
 settings.load_profile("spenn")
 
 CACHE = "JAX_COMPILATION_CACHE_DIR"
-# Programs are compiled as users have them where rounding is what a test is about. Elsewhere the
-# compiler takes less care and time.
-WITH_CARE = ("epinet", "generic", "integrate", "test_devices", "test_laws_check", "test_soap")
+# Programs are compiled as users have them where rounding is what a test is about, and where they
+# run for longer than that takes. Elsewhere the compiler takes less care and time.
+ROUNDING = ("epinet", "generic", "integrate", "test_devices", "test_laws_check", "test_soap")
+RUNNING = ("test_docs", "test_reproduce", "test_resume", "test_run", "test_run_bar")
 
 
 def pytest_configure(config):
@@ -24,7 +25,6 @@ def pytest_configure(config):
         config.made_cache = os.environ[CACHE] = tempfile.mkdtemp(prefix="spenn-tests-")
     jax.config.update("jax_compilation_cache_dir", os.environ[CACHE])
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
-    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # for processes that tests start
 
 
 def pytest_unconfigure(config):
@@ -36,8 +36,9 @@ def pytest_unconfigure(config):
 @pytest.fixture(scope="module", autouse=True)
 def programs(request):
     """Compiled programs go with the module that used them: a process can map only so many."""
-    quickly = not {request.path.parent.name, request.path.stem} & set(WITH_CARE)
+    quickly = not {request.path.parent.name, request.path.stem} & {*ROUNDING, *RUNNING}
     jax.config.update("jax_disable_most_optimizations", quickly)
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = str(int(quickly))  # for processes of tests
     yield
     jax.clear_caches()
     gc.collect()

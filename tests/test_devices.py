@@ -63,18 +63,13 @@ def alone():
 
 
 def _environment(devices, **variables):
-    carefully = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "0"}  # as users compile
-    return (
-        os.environ
-        | carefully
-        | {
-            "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
-            "JAX_PLATFORMS": "cpu",
-            "JAX_ENABLE_X64": "1",
-            "PYTHONPATH": os.pathsep.join([TESTS, *sys.path]),
-            **variables,
-        }
-    )
+    return os.environ | {
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+        "JAX_PLATFORMS": "cpu",
+        "JAX_ENABLE_X64": "1",
+        "PYTHONPATH": os.pathsep.join([TESTS, *sys.path]),
+        **variables,
+    }
 
 
 def _two_processes(code, *arguments, **variables):
