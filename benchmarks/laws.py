@@ -27,8 +27,9 @@ def residuals(model, x, index):
     energy_slope, entropy_slope = jax.grad(field.energy)(x), jax.grad(field.entropy)(x)
     part = field.blocks.poisson[0]
     operator = part.operator(x, entropy_slope)
-    # The operator is a product of five factors; its own norm may be small by cancellation.
-    factors = _norm(rows_without(part.tensor, entropy_slope)) ** 2 * _norm(part.network(x))
+    # The operator is a product of factors; its own norm may be small by cancellation.
+    raw = part.raw(x)
+    factors = _norm(rows_without(part.tensor, entropy_slope)) ** 2 * _norm(raw - raw.T)
     reversible = field.poisson(x, entropy_slope, energy_slope)
     force = without(energy_slope, entropy_slope)
     slope, rest = (field.dissipation_slope(x, y) for y in (force, jnp.zeros_like(x)))

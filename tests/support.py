@@ -19,7 +19,6 @@ from spenn.generic import (
     KnownPoisson,
     KnownPotential,
     LearnedPoisson,
-    above_diagonal,
     learned_dissipation,
     learned_poisson,
     learned_potential,
@@ -137,7 +136,7 @@ def _operator_norm(part, x, entropy_slope):
     """Product of the norms of the factors of `L = Q^T L~ Q`; the norm of a known `L`."""
     if not isinstance(part, LearnedPoisson):
         return _norm(part.operator(x, entropy_slope))
-    raw = 2**0.5 * above_diagonal(part.network(x), x.size)
+    raw = part.raw(x)
     return _norm(rows_without(part.tensor, entropy_slope)) ** 2 * _norm(raw - raw.T)
 
 

@@ -86,7 +86,7 @@ def test_entries_above_the_diagonal_stand_row_by_row(size):
 
 
 def test_no_output_of_a_poisson_network_is_idle(x64):
-    """What no operator shows would be learned from rounding errors."""
+    """What no operator shows would be learned from rounding errors. Two directions have none."""
     (part,) = random_blocks(5).poisson
     bias = part.network.readout.bias
 

@@ -118,7 +118,7 @@ def test_square_matrix_from_a_fresh_start(x64):
 
 
 def test_rounding_does_not_choose_between_equal_eigenvalues(x64):
-    """Opposite rows, as of `W - W^T`, beside a much larger one: which comes first shows."""
+    """Opposite rows, as of a difference, beside a much larger one: which comes first shows."""
     rng = np.random.default_rng(4)
     optimiser = scale_by_soap(B1, B2, EPS, REFRESH)
     states = [optimiser.init(jnp.zeros((3, 4))) for _ in range(2)]

@@ -44,7 +44,10 @@ def rows_without(tensor: Float[Array, "d d d"], vector: Vector) -> Matrix:
 
 
 def above_diagonal(entries: Float[Array, " pairs"], size: int) -> Matrix:
-    """Matrix with these entries above its diagonal, row by row, and zeros elsewhere."""
+    """Matrix with these entries above its diagonal, row by row, and zeros elsewhere.
+
+    One direction makes no pair: its one entry stands alone, and `W - W^T` is zero.
+    """
     rows = jnp.split(entries, np.cumsum(np.arange(size - 1, 0, -1)))
     return jnp.stack([jnp.pad(row, (size - row.size, 0)) for row in rows])
 

@@ -68,8 +68,7 @@ class LearnedPotential(AbstractPotential):
 class LearnedPoisson(AbstractPoisson):
     """An MLP for the raw operator and one global tensor, made skew and degenerate by assembly.
 
-    The network gives what stands above the diagonal: a skew operator has nothing else to learn. The
-    factor makes entries as large as those of `W - W^T` were `W` full, and as quick to learn.
+    The network gives what stands above the diagonal: a skew operator has nothing else to learn.
     """
 
     network: Any
@@ -77,8 +76,15 @@ class LearnedPoisson(AbstractPoisson):
 
     def operator(self, x, entropy_slope):
         """Matrix at one state."""
-        raw = 2**0.5 * above_diagonal(self.network(x), len(self.tensor))
-        return degenerate_operator(raw, rows_without(self.tensor, entropy_slope))
+        return degenerate_operator(self.raw(x), rows_without(self.tensor, entropy_slope))
+
+    def raw(self, x: State) -> Float[Array, "moving moving"]:
+        """The matrix `W` at one state.
+
+        The factor makes `W - W^T` as large as it would be if `W` were full, and the weights as
+        quick to learn: `(W_ij - W_ji) / sqrt(2)` is as large as each of the two.
+        """
+        return 2**0.5 * above_diagonal(self.network(x), len(self.tensor))
 
 
 class LearnedDissipation(AbstractDissipation):

@@ -183,9 +183,9 @@ def _refresh(states: dict[str, MatrixState]) -> dict[str, MatrixState]:
 def _largest_first(eigenvalues):
     """The order of eigenvalues, of which those in a run of nearly equal ones stay as they are.
 
-    Where a parameter enters through a difference, as `B - B^T`, two directions have the same
-    eigenvalue, up to rounding. Which of them comes first decides how they are told apart, and must
-    not be left to rounding.
+    Opposite rows of a gradient, as of what enters through a difference, and directions that no
+    gradient has had have the same eigenvalue, up to rounding. Which of them comes first decides how
+    they are told apart, and must not be left to rounding.
     """
     order = jnp.argsort(-eigenvalues, -1)
     falling = jnp.take_along_axis(eigenvalues, order, -1)
