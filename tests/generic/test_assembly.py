@@ -86,8 +86,10 @@ def test_entries_above_the_diagonal_stand_row_by_row(size):
 
 
 def test_no_output_of_a_poisson_network_is_idle(x64):
-    """What no operator shows would be learned from rounding errors. Two directions have none."""
-    (part,) = random_blocks(5).poisson
+    """What no operator shows would be learned from rounding errors."""
+    (part,) = random_blocks(
+        5
+    ).poisson  # on two directions or one no operator but zero is admissible
     bias = part.network.readout.bias
 
     def operator(bias, x, slope):
@@ -97,6 +99,15 @@ def test_no_output_of_a_poisson_network_is_idle(x64):
     states, slopes = np.random.default_rng(0).normal(size=(2, 8, 5))
     effects = jax.vmap(jax.jacrev(operator), (None, 0, 0))(bias, states, slopes)
     assert np.linalg.matrix_rank(effects.reshape(-1, bias.size)) == bias.size == 10
+
+
+def test_outputs_weigh_as_much_as_the_skew_half_of_a_full_matrix(x64):
+    """`|W - W^T| = 2 |(W - W^T) / 2|`: what is learned is as large, and moves as far in a step."""
+    (part,) = random_blocks(5).poisson
+    x = jnp.asarray(np.random.default_rng(0).normal(size=5))
+    raw = part.raw(x)
+    size = jnp.linalg.norm(part.network(x))
+    np.testing.assert_allclose(jnp.linalg.norm(raw - raw.T), 2 * size, rtol=1e-14)
 
 
 @pytest.mark.parametrize("size", [3, 6])
