@@ -63,6 +63,18 @@ def test_coverage_range_is_the_quoted_one():
     assert coverage_range(50, 0.9, 0.99)[0] < low
 
 
+def test_few_test_trajectories_widen_the_range():
+    """Against simulation: a coverage of its law, then trajectories that are in or out."""
+    rng = np.random.default_rng(0)
+    rank, tests = conformal_rank(50, 0.9), 40
+    shares = rng.binomial(tests, rng.beta(rank, 51 - rank, 200_000)) / tests
+    low, high = coverage_range(50, 0.9, tests=tests)
+    assert low < coverage_range(50, 0.9)[0] and high > coverage_range(50, 0.9)[1]
+    np.testing.assert_allclose((low, high), np.quantile(shares, [0.05, 0.95]))
+    many = coverage_range(50, 0.9, tests=10**6)
+    np.testing.assert_allclose(many, coverage_range(50, 0.9), atol=1e-5)
+
+
 def scores(n, time=2, variable=3, seed=0):
     """Forecasts of mean 0 and spread 1, and truths whose distance from 0 is their score."""
     truth = np.random.default_rng(seed).normal(size=(n, time, variable)).astype(np.float32)

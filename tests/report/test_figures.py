@@ -309,14 +309,15 @@ def test_energy_rate_of_exactly_zero(tmp_path):
 def test_coverage_shows_the_expected_range_and_the_finding():
     from spenn.calibrate import coverage_range
 
-    figure = _coverage(run_view())
+    view = run_view()
+    figure, tests = _coverage(view), len(view.methods[0].rl2e)
     assert "90 % intervals cover 81 % raw, 90 % calibrated" in texts(figure)
     assert len(figure.axes) == 4
     for ax in figure.axes:
         (shade,) = ax.collections
         vertices = np.asarray(shade.get_paths()[0].vertices)
         at = vertices[np.isclose(vertices[:, 0], 90), 1]
-        low, high = coverage_range(50, 0.9)
+        low, high = coverage_range(50, 0.9, tests=tests)
         assert at.min() == pytest.approx(100 * low) and at.max() == pytest.approx(100 * high)
 
 

@@ -42,7 +42,9 @@ def fewest(level: Level) -> int:
     return ceil(exact / (1 - exact))
 
 
-def coverage_range(n: int, level: Level, probability: Level = 0.9) -> tuple[float, float]:
+def coverage_range(
+    n: int, level: Level, probability: Level = 0.9, tests: int | None = None
+) -> tuple[float, float]:
     """Central range of the coverage that *one* calibration set of n trajectories gives.
 
     With continuous scores that coverage follows Beta(r, n + 1 - r), r the conformal rank. For
@@ -51,12 +53,18 @@ def coverage_range(n: int, level: Level, probability: Level = 0.9) -> tuple[floa
     **Arguments:**
 
     - `probability`: of falling inside the range; 0.9 gives the 5 % and 95 % points.
+    - `tests`: how many trajectories coverage is measured on, each inside or outside as a whole,
+      which makes the range wider; by default as many as one likes.
     """
     rank = conformal_rank(n, level)
     tail = float(1 - _exact(probability, "probability")) / 2
     if rank > n:
         return 1.0, 1.0
-    low, high = scipy.special.betaincinv(rank, n + 1 - rank, [tail, 1 - tail])
+    shape, ends = (rank, n + 1 - rank), [tail, 1 - tail]
+    if tests is None:
+        low, high = scipy.special.betaincinv(*shape, ends)
+    else:
+        low, high = scipy.stats.betabinom.ppf(ends, tests, *shape) / tests
     return float(low), float(high)
 
 

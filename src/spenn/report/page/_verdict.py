@@ -1,7 +1,7 @@
 """What a run amounts to, in plain sentences made from its numbers."""
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf
 
 from .._view import PageView
 from ._text import bare, listed, number, percent, relative, span
@@ -96,11 +96,11 @@ def _coverage(view: PageView, entry: dict) -> tuple[str, Fact] | None:
     held = {n: coverage["calibrated"][n][at] or 0.0 for n in names}
     raw = [coverage["raw"][n][at] or 0.0 for n in names]
     worst = max(names, key=lambda n: abs(held[n] - LEVEL))
-    scatter = _scatter(view.results)
+    lowest = _lowest(view.results)
     ends = [percent(s) for s in (min(held.values()), max(held.values()))]
     aim = percent(LEVEL)
     sentence = f"Its {aim} intervals held the truth {span(ends)} of the time in tests"
-    narrow = [labels[n] for n in names if held[n] < LEVEL - scatter]
+    narrow = [labels[n] for n in names if held[n] < lowest]
     tests = view.results.get("data", {}).get("test")
     if narrow:
         sentence += f", less than they promise for {listed(narrow)}."
@@ -117,11 +117,15 @@ def _no_uncertainty() -> Fact:
     return Fact("90\u00a0% intervals hold", "none stated", None, "a single model has no spread")
 
 
-def _scatter(results: dict) -> float:
-    """Two standard deviations of a coverage, were each trajectory all in or all out."""
+def _lowest(results: dict) -> float:
+    """Coverage below which intervals are too narrow, not unlucky: as in the picture of coverage."""
     data = results.get("data", {})
-    counts = [data.get(kind) or 0 for kind in ("test", "calibration")]
-    return 2 * sqrt(LEVEL * (1 - LEVEL) * sum(1 / n for n in counts if n)) if any(counts) else 0.05
+    calibration, tests = data.get("calibration"), data.get("test")
+    if not calibration or not tests:
+        return LEVEL - 0.05
+    from spenn.calibrate import coverage_range  # brings in JAX
+
+    return coverage_range(calibration, LEVEL, tests=tests)[0]
 
 
 def _energy(entry: dict) -> tuple[str, Fact] | None:
