@@ -59,7 +59,7 @@ SMALL = {"epinet_width": 10, "prior_width": 5}
 SIZES = {
     "quick": {
         "oscillator": (100, replace(QUICK, steps=16_000, race_steps=1000, **OSCILLATOR)),
-        "chemical-motor": (50, replace(QUICK, steps=10_000, race_steps=10_000, width=50)),
+        "chemical-motor": (50, replace(QUICK, steps=20_000, race_steps=1000, width=50)),
         "viscoplastic": (50, replace(QUICK, **SMALL, **BAR)),
     },
     "paper": {
