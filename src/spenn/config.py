@@ -17,10 +17,9 @@ class FitConfig:
 
     **Base.** `width` and `depth` of every network; `steps` of the optimiser on batches of `batch`
     states with the peak `learning_rate`; `races` fresh starts run side by side for `race_steps` and
-    the best goes on: one in three stays long on a plateau without dissipation, which shows soon,
-    and every other one ends ten times higher than the rest, which shows near the end alone, so that
-    races are as long as training. Where all starts are on the plateau, others are tried, in up to
-    `heats` heats. Residuals
+    the best goes on, because one in three stays long on a plateau without dissipation; where all of
+    them are on it, others are tried, in up to `heats` heats. Which starts end ten times higher than
+    others shows late: a race as long as training finds the best. Residuals
     are weighted by component, its spread to the power `-2 * component_exponent`, and by state, one
     over the squared speed with a floor of `speed_floor` of its root mean square. Given derivatives
     that are not those of the states give way to these, unless `agreeing` is false or a block known.
@@ -39,11 +38,11 @@ class FitConfig:
 
     width: int = 30
     depth: int = 2
-    steps: int = 6000
+    steps: int = 16_000
     batch: int = 512
     learning_rate: float = 2e-2
     races: int = 4
-    race_steps: int = 6000
+    race_steps: int = 1000
     heats: int = 1
     component_exponent: float = 0.75
     speed_floor: float = 0.25

@@ -78,8 +78,6 @@ def choose(train: Trajectories) -> FitConfig:
     return FitConfig(
         width=max(15, variables) if many else 20,
         steps=24_000 if many else 16_000,
-        batch=512,
-        race_steps=1000,
         heats=3,
         epinet_batch=1024,
     )

@@ -154,7 +154,8 @@ def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, k
     rate = _cosine(learning_rate, total)
     # Products of small matrices in a batch run at less than half the speed of one after the other
     # on a CPU, also where the batch is of one.
-    every = one_by_one if _count(progress) == 1 or jax.default_backend() == "cpu" else jax.vmap
+    one_cpu = jax.default_backend() == "cpu" and jax.local_device_count() == 1
+    every = one_by_one if one_cpu or _count(progress) == 1 else jax.vmap
 
     def step(progress, _):
         members, state, count = progress
@@ -181,7 +182,7 @@ def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, k
 
 def one_by_one(function: Callable) -> Callable:
     """As `jax.vmap` of a function, but without batches."""
-    return lambda *arrays: lax.map(lambda each: function(*each), arrays)
+    return lambda *rows: lax.map(lambda row: function(*row), rows)
 
 
 def _batch(samples, size, key):
