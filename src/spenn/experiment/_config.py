@@ -56,12 +56,12 @@ PAPER = FitConfig(steps=20_000, race_steps=20_000, epinet_steps=3000, dropout_wi
 # Its base is wrong at the edges of the data alone, where priors differ anyway: docs/ablation.md.
 OSCILLATOR = {"bootstrap": 0.0}
 BAR = {"member_widths": (20, 25, 30), "dropout": 0.1}
-SMALL = {"steps": 6000, "race_steps": 6000, "epinet_width": 10, "prior_width": 5}
+SMALL = {"width": 20, "epinet_width": 10, "prior_width": 5}
 SIZES = {
     "quick": {
         "oscillator": (100, replace(QUICK, **OSCILLATOR)),
         "chemical-motor": (50, replace(QUICK, steps=20_000, width=50)),
-        "viscoplastic": (50, replace(QUICK, **SMALL, **BAR)),
+        "viscoplastic": (50, replace(QUICK, steps=6000, race_steps=6000, **SMALL, **BAR)),
     },
     "paper": {
         "oscillator": (2000, replace(PAPER, **OSCILLATOR)),
