@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=3000)
     options = parser.parse_args()
-    default = FitConfig(steps=options.steps, batch=1024)
+    default = FitConfig(steps=options.steps, batch=1024, race_steps=300)
     print("| change | base MAE | CRPS | RL2E / base's | raw 95 % coverage | correlation |")
     print("|---|---|---|---|---|---|")
     for name, change in VARIANTS.items():

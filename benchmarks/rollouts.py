@@ -25,6 +25,7 @@ from spenn.fitting import hold_out, learnable
 from spenn.forecast import evaluate
 from spenn.generic import Deterministic, Generic, is_learned
 from spenn.integrate import rk4, rollout
+from spenn.physics import Physics
 from spenn.systems import SYSTEMS
 from spenn.training import advance, begin, member, stack
 
@@ -45,7 +46,7 @@ def main() -> None:
     seed = model.provenance.seed
     run = replace(preset("paper", options.system), reference=options.reference, seed=seed)
     data = make_data(system, run)
-    learning = learnable(hold_out(data.train, model.config, seed)[0], model.config, system.domain())
+    learning = learnable(hold_out(data.train, model.config, seed)[0], model.config, Physics(domain=system.domain()))
     print(f"{system.title}, seed {seed}, on {jax.devices()[0].device_kind}\n")
     names = ", ".join(system.names)
     print(f"| rollouts | s | loss over the base's | learned from: {names} | test |")

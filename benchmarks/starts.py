@@ -1,6 +1,8 @@
 """Starts of stage one side by side to the end: when does their loss tell which is the best?
 
-python benchmarks/starts.py viscoplastic [--steps 6000] [--seeds 3] [--reference converged]
+    python benchmarks/starts.py viscoplastic width=30,steps=6000 [--seeds 3] [--reference converged]
+
+Values are those of TOML, over the configuration of the quick preset.
 """
 
 import argparse
@@ -9,6 +11,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 
+from epinets import changed
 from spenn.experiment import REFERENCES, preset
 from spenn.experiment._data import make_data
 from spenn.fitting import hold_out, learnable, prepare
@@ -24,14 +27,14 @@ SHARES = (0.05, 0.1, 0.2, 0.5, 0.75, 1)
 
 def main() -> None:
     """Print one row per seed and share of the steps, with the loss of every start."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("system", choices=SYSTEMS)
+    parser.add_argument("changes", nargs="?", default="", metavar="name=value[,name=value...]")
     parser.add_argument("--reference", choices=REFERENCES, default="converged")
-    parser.add_argument("--steps", type=int, default=6000)
     parser.add_argument("--seeds", type=int, default=1)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     run = replace(preset("quick", options.system), reference=options.reference)
-    run = replace(run, fit=replace(run.fit, steps=options.steps))
+    run = replace(run, fit=changed(run.fit, options.changes))
     head = " | ".join(f"start {i}" for i in range(run.fit.races))
     print(f"| seed | steps | {head} |\n|" + "---|" * (2 + run.fit.races))
     for seed in range(options.seeds):

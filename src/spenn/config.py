@@ -18,8 +18,8 @@ class FitConfig:
     **Base.** `width` and `depth` of every network; `steps` of the optimiser on batches of `batch`
     states with the peak `learning_rate`; `races` fresh starts run side by side for `race_steps` and
     the best goes on, because one in three stays long on a plateau without dissipation; where all of
-    them are on it, others are tried, in up to `heats` heats. Which starts end ten times higher than
-    others shows late: a race as long as training finds the best. Residuals
+    them are on it, others are tried, in up to `heats` heats. Which starts end several times higher
+    than others shows late: a race as long as training finds the best. Residuals
     are weighted by component, its spread to the power `-2 * component_exponent`, and by state, one
     over the squared speed with a floor of `speed_floor` of its root mean square. Given derivatives
     that are not those of the states give way to these, unless `agreeing` is false or a block known.

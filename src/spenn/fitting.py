@@ -70,8 +70,8 @@ def fit(
 def choose(train: Trajectories) -> FitConfig:
     """A configuration for an unknown system of which there are a few dozen trajectories.
 
-    Narrow networks, as wide ones learn so few trajectories by heart; many steps on small batches,
-    which cost a CPU less than a few on large ones; races long enough to leave the plateau.
+    Narrow networks, as wide ones learn so few trajectories by heart, and several heats of races, in
+    case all starts are on the plateau.
     """
     variables = train.states.shape[-1]
     many = variables > MANY_VARIABLES

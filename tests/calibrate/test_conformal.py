@@ -73,6 +73,8 @@ def test_few_test_trajectories_widen_the_range():
     np.testing.assert_allclose((low, high), np.quantile(shares, [0.05, 0.95]))
     many = coverage_range(50, 0.9, tests=10**6)
     np.testing.assert_allclose(many, coverage_range(50, 0.9), atol=1e-5)
+    with pytest.raises(ValueError, match="at least one test trajectory"):
+        coverage_range(50, 0.9, tests=0)
 
 
 def scores(n, time=2, variable=3, seed=0):

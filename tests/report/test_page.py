@@ -293,6 +293,19 @@ def test_the_verdict_says_when_something_is_wrong():
     assert sum(fact.fine is False for fact in found.facts) == 4
 
 
+@pytest.mark.parametrize(
+    "calibration, held, narrow", [(50, 31, False), (50, 30, True), (5, 39, False)]
+)
+def test_intervals_are_too_narrow_below_the_range_in_the_picture(calibration, held, narrow):
+    """Of 40 test trajectories 31 may be bad luck; five to calibrate on say nothing at 90 %."""
+    view = point_view()
+    view.results["data"] |= {"calibration": calibration, "test": 40}
+    share = float(np.float32(held / 40))
+    view.results["methods"][UNCERTAIN[0]]["coverage"]["calibrated"]["p"] = [share] * len(LEVELS)
+    text = " ".join(verdict(view, UNCERTAIN[0]).sentences)
+    assert ("less than they promise" in text) == narrow
+
+
 def test_the_page_opens_with_the_lowest_energy_score_and_the_star_goes_to_the_lowest_number():
     view = point_view()
     scores = {m: view.results["methods"][m]["energy_score"] for m in UNCERTAIN}

@@ -56,6 +56,8 @@ def coverage_range(
     - `tests`: how many trajectories coverage is measured on, each inside or outside as a whole,
       which makes the range wider; by default as many as one likes.
     """
+    if tests is not None and tests < 1:
+        raise ValueError(f"coverage takes at least one test trajectory; there are {tests}.")
     rank = conformal_rank(n, level)
     tail = float(1 - _exact(probability, "probability")) / 2
     if rank > n:

@@ -50,7 +50,8 @@ class RunConfig:
 
 
 # Samples per trajectory and training, by system: for two CPU cores, and for a GPU, which trains
-# four starts to the end in little more time than one. Starts of the bar differ most.
+# four starts to the end in little more time than one. So does a CPU with those of the bar, which
+# differ most.
 QUICK = FitConfig(members=10, member_steps=2000, member_batch=512)
 PAPER = FitConfig(steps=20_000, race_steps=20_000, epinet_steps=3000, dropout_width=100)
 # Its base is wrong at the edges of the data alone, where priors differ anyway: docs/ablation.md.

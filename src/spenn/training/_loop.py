@@ -152,10 +152,10 @@ def _count(progress: Progress) -> int:
 def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, key, masks):
     optimiser = scale_by_soap()
     rate = _cosine(learning_rate, total)
-    # Products of small matrices in a batch run at less than half the speed of one after the other
-    # on a CPU, also where the batch is of one.
+    # On a CPU products of small matrices run at less than half the speed in a batch, also in one of
+    # one member. Members on several devices are batched: they could not be taken in turn.
     one_cpu = jax.default_backend() == "cpu" and jax.local_device_count() == 1
-    every = one_by_one if one_cpu or _count(progress) == 1 else jax.vmap
+    every = _one_by_one if one_cpu or _count(progress) == 1 else jax.vmap
 
     def step(progress, _):
         members, state, count = progress
@@ -180,7 +180,7 @@ def _chunk(loss, progress, fixed, samples, steps, batch, total, learning_rate, k
     return lax.scan(step, progress, None, length=steps)
 
 
-def one_by_one(function: Callable) -> Callable:
+def _one_by_one(function: Callable) -> Callable:
     """As `jax.vmap` of a function, but without batches."""
     return lambda *rows: lax.map(lambda row: function(*row), rows)
 

@@ -46,15 +46,21 @@ def _coverage_axes(ax: Axes, title: str, levels: np.ndarray, expected: np.ndarra
 
 
 def _expected_coverage(view: RunView) -> tuple[np.ndarray, np.ndarray]:
-    """Calibrated levels, and the (2, level) ends of what these few trajectories give."""
+    """Calibrated levels, and the (2, level) ends of what these few trajectories give.
+
+    Exact for whole trajectories; shares of entries scatter no more than that.
+    """
     levels, n = _calibrated_levels(view), view.calibration_trajectories
     if n < 1 or not levels.size:
         return np.zeros(0), np.zeros((2, 0))
     from spenn.calibrate import coverage_range  # brings in JAX
 
-    tests = len(view.methods[0].rl2e)
-    ends = [coverage_range(n, round(float(level), 6), tests=tests) for level in levels]
+    ends = [coverage_range(n, round(float(level), 6), tests=_tests(view)) for level in levels]
     return levels, np.array(ends).T
+
+
+def _tests(view: RunView) -> int:
+    return len(view.methods[0].rl2e)
 
 
 def _draw_coverage(axes: Sequence[Axes], method: MethodView, colour: str) -> None:
@@ -82,9 +88,8 @@ def _coverage_legend(figure: Figure, spare: Sequence[Axes], view: RunView, colou
         handles.append(Line2D([], [], color=QUIET, lw=1.8, ls=(0, (3, 1.5)), label="raw samples"))
     if _calibrated_levels(view).size:
         handles.append(Line2D([], [], color=QUIET, lw=1.6, marker="o", ms=4, label="calibrated"))
-        tests = len(view.methods[0].rl2e)
         label = f"5–95 % expected with {view.calibration_trajectories}\n"
-        label += f"calibration and {tests} test trajectories"
+        label += f"calibration and {_tests(view)} test trajectories"
         handles.append(Patch(color="#dddddd", lw=0, label=label))
     if len(spare):
         spare[0].legend(handles=handles, loc="center left").set_in_layout(False)

@@ -7,6 +7,7 @@ from .._view import PageView
 from ._text import bare, listed, number, percent, relative, span
 
 LEVEL = 0.9
+ROUNDING = 1e-6  # of a coverage, which is a mean in float32
 ENERGY_ROUNDING = 1e-4  # of the range of the energy, along a whole forecast in float32
 ENTROPY_ROUNDING = 1e-6  # of the range of the entropy, in one step
 
@@ -96,11 +97,11 @@ def _coverage(view: PageView, entry: dict) -> tuple[str, Fact] | None:
     held = {n: coverage["calibrated"][n][at] or 0.0 for n in names}
     raw = [coverage["raw"][n][at] or 0.0 for n in names]
     worst = max(names, key=lambda n: abs(held[n] - LEVEL))
-    lowest = _lowest(view.results)
+    least = _least_coverage(view.results)
     ends = [percent(s) for s in (min(held.values()), max(held.values()))]
     aim = percent(LEVEL)
     sentence = f"Its {aim} intervals held the truth {span(ends)} of the time in tests"
-    narrow = [labels[n] for n in names if held[n] < lowest]
+    narrow = [labels[n] for n in names if held[n] < least - ROUNDING]
     tests = view.results.get("data", {}).get("test")
     if narrow:
         sentence += f", less than they promise for {listed(narrow)}."
@@ -117,14 +118,14 @@ def _no_uncertainty() -> Fact:
     return Fact("90\u00a0% intervals hold", "none stated", None, "a single model has no spread")
 
 
-def _lowest(results: dict) -> float:
+def _least_coverage(results: dict) -> float:
     """Coverage below which intervals are too narrow, not unlucky: as in the picture of coverage."""
-    data = results.get("data", {})
-    calibration, tests = data.get("calibration"), data.get("test")
-    if not calibration or not tests:
-        return LEVEL - 0.05
-    from spenn.calibrate import coverage_range  # brings in JAX
+    from spenn.calibrate import coverage_range, fewest  # brings in JAX
 
+    data = results.get("data", {})
+    calibration, tests = data.get("calibration") or 0, data.get("test") or 0
+    if calibration < fewest(LEVEL) or not tests:
+        return LEVEL - 0.05
     return coverage_range(calibration, LEVEL, tests=tests)[0]
 
 
