@@ -46,7 +46,8 @@ def main() -> None:
     seed = model.provenance.seed
     run = replace(preset("paper", options.system), reference=options.reference, seed=seed)
     data = make_data(system, run)
-    learning = learnable(hold_out(data.train, model.config, seed)[0], model.config, Physics(domain=system.domain()))
+    learning, _ = hold_out(data.train, model.config, seed)
+    learning = learnable(learning, model.config, Physics(domain=system.domain()))
     print(f"{system.title}, seed {seed}, on {jax.devices()[0].device_kind}\n")
     names = ", ".join(system.names)
     print(f"| rollouts | s | loss over the base's | learned from: {names} | test |")
